@@ -1,0 +1,22 @@
+package session
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+const noFollow = 0
+
+// lock keeps a second writer out for as long as f is open. It locks a byte far
+// behind the end, so that readers are not kept out.
+func lock(f *os.File) error {
+	at := &windows.Overlapped{OffsetHigh: 1 << 30}
+	err := windows.LockFileEx(windows.Handle(f.Fd()),
+		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return &LockedError{Path: f.Name()}
+	}
+	return err
+}
