@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/dsh-run/dsh/session"
@@ -77,9 +75,6 @@ type Approvals struct {
 	answerers []Answerer
 	deadline  time.Duration
 	turn      chan struct{}
-
-	mu   sync.Mutex
-	next map[*session.Log]int
 }
 
 const defaultDeadline = 10 * time.Minute
@@ -95,7 +90,6 @@ func NewApprovals(deadline time.Duration, answerers ...Answerer) *Approvals {
 		answerers: append([]Answerer(nil), answerers...),
 		deadline:  deadline,
 		turn:      make(chan struct{}, 1),
-		next:      map[*session.Log]int{},
 	}
 }
 
@@ -124,7 +118,7 @@ type decided struct {
 // written the error says so and nothing is granted. Under Never no answerer is
 // called.
 func (a *Approvals) Ask(ctx context.Context, s *Session, q Question) (Decision, error) {
-	q.ID = a.newID(s.log)
+	q.ID = s.newQuestionID()
 	policy := s.State().Approval
 	_, err := s.log.Append(session.ApprovalAsked, asked{q.ID, q.CallID, q.Tool, q.Reason, q.Mode, q.To, q.Denied, policy.String()})
 	if err == nil {
@@ -140,13 +134,6 @@ func (a *Approvals) Ask(ctx context.Context, s *Session, q Question) (Decision, 
 		return Decision{}, fmt.Errorf("the answer could not be logged, so it does not count: %w", err)
 	}
 	return d, nil
-}
-
-func (a *Approvals) newID(log *session.Log) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.next[log]++
-	return "a" + strconv.Itoa(a.next[log])
 }
 
 func (a *Approvals) decide(ctx context.Context, policy Approval, q Question) Decision {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/dsh-run/dsh/session"
@@ -12,8 +13,9 @@ import (
 type Session struct {
 	log *session.Log
 
-	mu   sync.Mutex
-	fold fold
+	mu        sync.Mutex
+	fold      fold
+	questions int // numbers given to questions so far
 
 	setting sync.Mutex // held while a setter decides and writes
 }
@@ -63,6 +65,14 @@ func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fold.state
+}
+
+// newQuestionID goes on after the last question of the log.
+func (s *Session) newQuestionID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.questions = max(s.questions, s.fold.questions) + 1
+	return "a" + strconv.Itoa(s.questions)
 }
 
 // SetMode changes the sandbox mode. by says who did it.

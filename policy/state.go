@@ -27,9 +27,10 @@ type setting[T any] struct {
 
 // fold is the state of a log so far.
 type fold struct {
-	state  State
-	chosen string // the preset last chosen
-	err    error  // the first event that could not be understood
+	state     State
+	chosen    string // the preset last chosen
+	questions int    // put so far
+	err       error  // the first event that could not be understood
 }
 
 func (f *fold) apply(e session.Event) {
@@ -54,6 +55,8 @@ func (f *fold) applyKnown(e session.Event) error {
 		return applySetting(e.Data, &f.state.Approval)
 	case session.PermissionPreset:
 		return applySetting(e.Data, &f.chosen)
+	case session.ApprovalAsked:
+		f.questions++
 	}
 	return nil
 }

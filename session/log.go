@@ -241,6 +241,21 @@ func (l *Log) takeBack(cause error) error {
 func (l *Log) Follow(f func(Event)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.replay(f); err != nil {
+		return err
+	}
+	l.followers = append(l.followers, f)
+	return nil
+}
+
+// Replay calls f with every event so far, in order. f must not use the log.
+func (l *Log) Replay(f func(Event)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.replay(f)
+}
+
+func (l *Log) replay(f func(Event)) error {
 	if l.file == nil {
 		return ErrClosed
 	}
@@ -248,11 +263,7 @@ func (l *Log) Follow(f func(Event)) error {
 		f(e)
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	l.followers = append(l.followers, f)
-	return nil
+	return err
 }
 
 // Sync returns when everything appended so far is on the disk.

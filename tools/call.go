@@ -1,0 +1,101 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"github.com/dsh-run/dsh/policy"
+)
+
+// Request asks for one call.
+type Request struct {
+	// ID of the call. Default: the session's next, c1, c2, …; a call with a
+	// Parent needs one.
+	ID   string
+	Tool string
+	// Args is the JSON object of the arguments. Default: {}.
+	Args json.RawMessage
+	// Caller. Default kind: direct.
+	Caller policy.Caller
+	// Session that the call belongs to. Default: the Parent's, else none: then
+	// nothing is logged, nobody can be asked and the call cannot be widened.
+	Session *Session
+	// Parent is the call whose body makes this one. Default: none.
+	Parent *Call
+	// Lane orders this call among its siblings. Default: no order.
+	Lane Lane
+}
+
+// Lane orders the bodies and the commits of sibling calls.
+type Lane interface {
+	// Enter is called after the before-stages let the call through. It returns
+	// when the body may start; overlaps asks the tool's classifier now.
+	// An error means that ctx ended first.
+	Enter(overlaps func() bool) error
+	// Commit is called once for every call, also one that did not enter. It
+	// returns when the after-stages may run.
+	Commit()
+}
+
+// Call is one call on its way. What stages see of it is a copy whose Args they
+// own: changing them changes nothing.
+type Call struct {
+	ID, RootID, ParentID string
+	Tool                 string
+	// Args as they were logged, except that members given as null for an
+	// optional argument that does not take null are gone.
+	Args   json.RawMessage
+	Caller policy.Caller
+	// Session is nil for a call without one.
+	Session *Session
+	// Mode that this very call runs in, an approved widening included.
+	Mode policy.Mode
+	// Approval policy at the start of the call.
+	Approval policy.Approval
+	// Root is the workspace, canonical.
+	Root string
+	// Confined and Effect are the tool's.
+	Confined bool
+	Effect   Effect
+
+	facts *facts
+}
+
+// facts are what the body and the runtime learned about a call.
+type facts struct {
+	mu          sync.Mutex
+	confinement *policy.Confinement
+	attached    []Content
+}
+
+// Confine records what confined the body, for the result and the log.
+func (c *Call) Confine(by policy.Confinement) {
+	c.facts.mu.Lock()
+	defer c.facts.mu.Unlock()
+	c.facts.confinement = &by
+}
+
+// Attach adds blocks behind the rendered ones, for what a value cannot hold,
+// such as the bytes of an image.
+func (c *Call) Attach(blocks ...Content) {
+	c.facts.mu.Lock()
+	defer c.facts.mu.Unlock()
+	c.facts.attached = append(c.facts.attached, blocks...)
+}
+
+// Scope of the file effects that this call may have.
+func (c *Call) Scope() policy.Scope {
+	s := policy.Scope{Mode: c.Mode, Root: c.Root}
+	if c.Session != nil {
+		s.Temp = c.Session.Log().TempDir()
+	}
+	return s
+}
+
+// frozen is the copy that a stage may look at.
+func (c *Call) frozen() Call {
+	copied := *c
+	copied.Args = bytes.Clone(c.Args)
+	return copied
+}
