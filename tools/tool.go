@@ -39,6 +39,8 @@ type Tool struct {
 	// Render makes what a model sees from arguments and value, without side
 	// effects. Default: the value's JSON as text.
 	Render func(args, value json.RawMessage) []Content
+	// MaxValue is the largest value, in bytes. Default: 16 MiB.
+	MaxValue int
 	// Timeout of one attempt of the body. Default: none; the caller's context
 	// rules.
 	Timeout time.Duration

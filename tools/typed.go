@@ -1,0 +1,66 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// New returns t with a typed body. Input, Output and Handle are derived where
+// t leaves them empty: the schemas from In and Out, whose fields are described
+// by `json` and `jsonschema` tags (fields without omitempty or omitzero are
+// required). A type that has no schema is a programmer's error: it panics.
+func New[In, Out any](t Tool, handle func(ctx context.Context, call *Call, in In) (Out, error)) Tool {
+	if t.Input == nil {
+		t.Input = schemaOf[In](t.Name)
+	}
+	if t.Output == nil {
+		t.Output = schemaOf[Out](t.Name)
+	}
+	t.Handle = func(ctx context.Context, call *Call) (json.RawMessage, error) {
+		var in In
+		if err := json.Unmarshal(call.Args, &in); err != nil {
+			return nil, &Error{Code: InvalidArgs, Message: err.Error()}
+		}
+		out, err := handle(ctx, call, in)
+		if err != nil {
+			return nil, err
+		}
+		return marshal(out)
+	}
+	return t
+}
+
+// Add registers New(t, handle).
+func Add[In, Out any](r *Registry, t Tool, handle func(ctx context.Context, call *Call, in In) (Out, error)) {
+	r.Add(New(t, handle))
+}
+
+// Renderer turns a typed renderer into the form that Tool.Render has.
+func Renderer[In, Out any](render func(in In, out Out) []Content) func(args, value json.RawMessage) []Content {
+	return func(args, value json.RawMessage) []Content {
+		var in In
+		var out Out
+		if err := json.Unmarshal(args, &in); err != nil {
+			panic(fmt.Sprintf("render: arguments: %v", err))
+		}
+		if err := json.Unmarshal(value, &out); err != nil {
+			panic(fmt.Sprintf("render: value: %v", err))
+		}
+		return render(in, out)
+	}
+}
+
+func schemaOf[T any](tool string) json.RawMessage {
+	s, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(fmt.Sprintf("tools: tool %q: no schema for %T: %v", tool, *new(T), err))
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("tools: tool %q: schema of %T: %v", tool, *new(T), err))
+	}
+	return raw
+}
