@@ -1,0 +1,3 @@
+(function (name, Base) {
+	return { [name]: class extends Base {} }[name];
+})
