@@ -1,0 +1,202 @@
+package sandbox
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// errorKind is the kind of a failed system call that a diagnostic speaks of.
+type errorKind uint8
+
+const (
+	accessError      errorKind = iota // EACCES
+	readOnlyError                     // EROFS
+	crossDeviceError                  // EXDEV
+)
+
+// diagnostic is one line of a command's stderr that speaks of such an error.
+type diagnostic struct {
+	kind errorKind
+	// paths that the line may name, the likeliest first.
+	paths []string
+	// removes: the line speaks of removing or renaming, which is a matter of
+	// the directory and not of the file.
+	removes bool
+	// tells: the wording alone, without a path, speaks of a file.
+	tells bool
+}
+
+// errorForms are the ways in which programs spell the errors.
+var errorForms = []struct {
+	kind errorKind
+	re   *regexp.Regexp
+}{
+	{accessError, regexp.MustCompile(`(?i:permission denied)|\bEACCES\b`)},
+	{readOnlyError, regexp.MustCompile(`(?i:read-only file system)|\bEROFS\b`)},
+	{crossDeviceError, regexp.MustCompile(`(?i:invalid cross-device link)|\bEXDEV\b|(?i:cross-device link not permitted)`)},
+}
+
+// fileForms speak of a file that could not be written, without an error's
+// name.
+var fileForms = regexp.MustCompile(`unable to open database|attempt to write a readonly database|insufficient permission for adding an object to repository database`)
+
+// fileTells are wordings of an error that come from file operations: those of
+// Rust and Python, and the codes that Node prints.
+var fileTells = regexp.MustCompile(`\(os error (13|18|30)\)|\[Errno (13|18|30)\]|\b(code|errno:?) '?(EACCES|EROFS|EXDEV)\b`)
+
+var removing = regexp.MustCompile(`(?i)\b(remove|removing|unlink|unlinkat|rmdir|rename|renaming|move|moving|delete|deleting)\b`)
+
+// mostLines bounds the work on a flood of diagnostics; the last ones count.
+const mostLines = 200
+
+// lookBack is how many lines before a bare error its path may be named in.
+const lookBack = 4
+
+// diagnose returns the diagnostics in a command's stderr, in order.
+func diagnose(stderr string) []diagnostic {
+	lines := strings.Split(stderr, "\n")
+	var found []diagnostic
+	for i, line := range lines {
+		if diag, ok := diagnoseLine(strings.TrimRight(line, "\r "), lines[max(0, i-lookBack):i]); ok {
+			found = append(found, diag)
+		}
+	}
+	return found[max(0, len(found)-mostLines):]
+}
+
+func diagnoseLine(line string, before []string) (diagnostic, bool) {
+	for _, form := range errorForms {
+		at := form.re.FindStringIndex(line)
+		if at == nil || !isStatement(line[at[1]:]) {
+			continue
+		}
+		diag := diagnostic{kind: form.kind, removes: removing.MatchString(line), tells: fileTells.MatchString(line)}
+		diag.paths = pathsAround(line[:at[0]], line[at[1]:])
+		if len(diag.paths) == 0 && isBare(line[:at[0]]) {
+			diag.paths = quotedBefore(before)
+		}
+		diag.tells = diag.tells || diag.kind == crossDeviceError
+		return diag, true
+	}
+	if fileForms.MatchString(line) {
+		return diagnostic{kind: accessError, paths: quoted(line), tells: true}, true
+	}
+	return diagnostic{}, false
+}
+
+// continuations are what follows the name of an error where it is one: the
+// end, a path behind a colon, a call behind a comma, a position, a number.
+// "Permission denied (publickey)" and "permission denied while trying to
+// connect" are other things.
+var continuations = regexp.MustCompile(`^(\.?$|[:;,] ?\S|\)|'|"| @ | \(os error| \[| - | at \S+ line \d|: )`)
+
+func isStatement(after string) bool { return continuations.MatchString(after) }
+
+// isBare reports that the error stands alone on its line, as in "Caused by:"
+// chains.
+func isBare(before string) bool { return strings.Trim(before, " \t0123456789:") == "" }
+
+func quotedBefore(lines []string) []string {
+	for _, line := range slices.Backward(lines) {
+		if paths := quoted(line); len(paths) > 0 {
+			return paths
+		}
+	}
+	return nil
+}
+
+// pathsAround returns what may be paths, in the order in which the forms are
+// reliable: quoted behind the error (Python, Node), quoted before it
+// (coreutils), unquoted behind it (zsh, Ruby), unquoted before it.
+func pathsAround(before, after string) []string {
+	paths := append(quoted(after), quoted(before)...)
+	if len(paths) > 0 {
+		return paths
+	}
+	if path, ok := unquotedAfter(after); ok {
+		return []string{path}
+	}
+	return unquotedBefore(before)
+}
+
+var quotes = regexp.MustCompile("'((?:[^']|'\\\\'')+)'|\u2018([^\u2019]+)\u2019|\"([^\"]+)\"|`([^`']+)[`']")
+
+// quoted returns the quoted strings of a line that may be paths.
+func quoted(line string) []string {
+	var paths []string
+	for _, m := range quotes.FindAllStringSubmatch(line, -1) {
+		path := strings.ReplaceAll(m[1]+m[2]+m[3]+m[4], `'\''`, `'`)
+		if isPlausible(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+var behind = regexp.MustCompile(`^(?:: |.* @ \w+ - )(\.{0,2}/\S*|~\S*)`)
+
+func unquotedAfter(after string) (string, bool) {
+	m := behind.FindStringSubmatch(after)
+	if m == nil {
+		return "", false
+	}
+	path := strings.TrimRight(m[1], ".,;")
+	return path, isPlausible(path)
+}
+
+var (
+	shellPrefix = regexp.MustCompile(`^(?:\S*/)?(?:ba|da|z|k|mk|a)?sh(?:: line \d+|: \d+|:\d+)?$`)
+	// namers are programs that print "program: name: error".
+	namers = regexp.MustCompile(`^(?:\S*/)?(?:tee|touch|cp|sort|split|csplit|tar|sed|g?awk|mawk|dd|install|patch|gzip|xz|wget|truncate|ed|rm|mkdir)$`)
+)
+
+// unquotedBefore reads "program: verb phrase path: error". The last part is
+// taken whole, if it is a path with spaces, and otherwise word by word.
+func unquotedBefore(before string) []string {
+	before = strings.TrimRight(before, " (:[")
+	prefix, last, colon := cutLast(before, ": ")
+	if !colon {
+		prefix, last = "", before
+	}
+	if rest, ok := strings.CutPrefix(last, "cannot create "); ok && shellPrefix.MatchString(prefix) && isPlausible(rest) {
+		return []string{rest}
+	}
+	if isRooted(last) && isPlausible(last) {
+		return append([]string{last}, rootedWords(last)...)
+	}
+	if colon && isPlausible(last) && (shellPrefix.MatchString(prefix) || namers.MatchString(prefix)) {
+		return []string{last}
+	}
+	return rootedWords(last)
+}
+
+// rootedWords returns the words that are certainly paths, the last first.
+func rootedWords(text string) []string {
+	var paths []string
+	for _, word := range slices.Backward(strings.Fields(text)) {
+		word = strings.Trim(word, ",;()[]")
+		if isRooted(word) && isPlausible(word) && !slices.Contains(paths, word) {
+			paths = append(paths, word)
+		}
+	}
+	return paths
+}
+
+func isRooted(path string) bool {
+	return strings.HasPrefix(path, "/") || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") ||
+		strings.Contains(path, "/") && !strings.Contains(path, "://") && !strings.Contains(path, " ") && !strings.Contains(path, "@")
+}
+
+// isPlausible keeps out what no file is called in practice.
+func isPlausible(path string) bool {
+	return path != "" && len(path) < 4096 && !strings.Contains(path, "://") &&
+		!strings.ContainsFunc(path, func(r rune) bool { return r < ' ' })
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}

@@ -1,0 +1,59 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dsh-run/dsh/policy"
+)
+
+// UnavailableError says that no backend could confine a call, so that nothing
+// was run. It is never a statement about the command.
+type UnavailableError struct {
+	Mode policy.Mode
+	// Tried are the backends in the order in which they were tried.
+	Tried []Attempt
+}
+
+// Attempt says why one backend was not used and what would make it usable.
+type Attempt struct {
+	Backend string
+	Reason  string
+	// Err is the cause, where there is one.
+	Err error
+}
+
+func (e *UnavailableError) Error() string {
+	tried := make([]string, len(e.Tried))
+	for i, a := range e.Tried {
+		tried[i] = a.Backend + ": " + a.Reason
+	}
+	return fmt.Sprintf("nothing was run: no sandbox can enforce %s here. Tried %s", e.Mode, strings.Join(tried, "; "))
+}
+
+// Unwrap returns the causes that are known.
+func (e *UnavailableError) Unwrap() []error {
+	var errs []error
+	for _, a := range e.Tried {
+		if a.Err != nil {
+			errs = append(errs, a.Err)
+		}
+	}
+	return errs
+}
+
+// CommandError says that a command asks for something that a started process
+// must not have. It is an ordinary start error: nothing was run.
+type CommandError struct{ Reason string }
+
+func (e *CommandError) Error() string { return "start a command: " + e.Reason }
+
+// setupError is the failure of a backend's own work around a start. The
+// command did not run.
+type setupError struct {
+	what string
+	err  error
+}
+
+func (e *setupError) Error() string { return fmt.Sprintf("%s: %v", e.what, e.err) }
+func (e *setupError) Unwrap() error { return e.err }

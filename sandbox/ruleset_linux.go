@@ -1,0 +1,232 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/dsh-run/dsh/policy"
+)
+
+// ruleset is a Landlock ruleset with what it was built from.
+type ruleset struct {
+	file   *os.File // closed when nobody uses it any more
+	grants []grant
+}
+
+// grant is one path of a ruleset and the object that it meant.
+type grant struct {
+	path string
+	is   identity
+}
+
+// identity tells whether a path still means the same object. The zero value is
+// that of a missing one.
+type identity struct{ device, inode, rdev uint64 }
+
+func identityOf(st *unix.Stat_t) identity {
+	return identity{uint64(st.Dev), st.Ino, uint64(st.Rdev)}
+}
+
+// current reports whether every path still means what it meant.
+func (r *ruleset) current() bool {
+	return !slices.ContainsFunc(r.grants, func(g grant) bool {
+		var st unix.Stat_t
+		if err := unix.Stat(g.path, &st); err != nil {
+			return g.is != identity{}
+		}
+		return g.is != identityOf(&st)
+	})
+}
+
+// cacheSize is the number of rulesets kept. A session needs one per mode, and
+// rarely more than one session's are in use.
+const cacheSize = 32
+
+// rulesets keeps built rulesets, the one used last at the end.
+type rulesets struct {
+	mu   sync.Mutex
+	kept []keptRuleset
+}
+
+type keptRuleset struct {
+	key string
+	*ruleset
+}
+
+// get returns the ruleset kept under key if it is still right, or what build
+// makes of it now.
+func (c *rulesets) get(key string, build func() (*ruleset, error)) (*ruleset, error) {
+	if r := c.find(key); r != nil && r.current() {
+		return r, nil
+	}
+	r, err := build()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = slices.DeleteFunc(c.kept, func(k keptRuleset) bool { return k.key == key })
+	c.kept = append(c.kept, keptRuleset{key, r})
+	if len(c.kept) > cacheSize {
+		c.kept = slices.Delete(c.kept, 0, 1)
+	}
+	return r, nil
+}
+
+func (c *rulesets) find(key string) *ruleset {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.kept, func(k keptRuleset) bool { return k.key == key })
+	if at < 0 {
+		return nil
+	}
+	k := c.kept[at]
+	c.kept = append(slices.Delete(c.kept, at, at+1), k)
+	return k.ruleset
+}
+
+// rulesetKey names the ruleset of a scope. The mode decides with the roots;
+// the root itself is part of it in every mode, since it is checked.
+func rulesetKey(s policy.Scope, roots policy.Roots, terminals []terminal) string {
+	var key strings.Builder
+	for _, list := range [][]string{{s.Mode.String(), s.Root}, roots.Dirs, roots.Devices} {
+		for _, path := range list {
+			key.WriteString(strconv.Quote(path))
+		}
+		key.WriteByte('\n')
+	}
+	for _, t := range terminals {
+		fmt.Fprintf(&key, "%v", t.is)
+	}
+	return key.String()
+}
+
+// buildRuleset grants reading and executing everywhere, and writing below the
+// roots and on the devices and terminals.
+func buildRuleset(abi int, s policy.Scope, roots policy.Roots, terminals []terminal) (*ruleset, error) {
+	attr := handledRights(abi)
+	fd, err := ll.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return nil, &setupError{fmt.Sprintf("landlock_create_ruleset for version %d", abi), err}
+	}
+	r := &ruleset{file: os.NewFile(uintptr(fd), "landlock ruleset")}
+	if err := r.fill(abi, s, roots, terminals); err != nil {
+		r.file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *ruleset) fill(abi int, s policy.Scope, roots policy.Roots, terminals []terminal) error {
+	if err := r.grant("/", readRights, isDirectory, byLinks); err != nil {
+		return err
+	}
+	for _, dir := range roots.Dirs {
+		if err := r.grant(dir, directoryRights(abi), isDirectory, reaching(dir, s)); err != nil {
+			return err
+		}
+	}
+	for _, device := range roots.Devices {
+		if err := r.grant(device, deviceRights(abi), isCharacterDevice, byLinks); err != nil {
+			return err
+		}
+	}
+	for _, t := range terminals {
+		if err := r.allowTerminal(t, deviceRights(abi)); err != nil {
+			return &setupError{"landlock: grant the terminal", err}
+		}
+	}
+	return nil
+}
+
+// reach says how a path may lead to its object.
+type reach bool
+
+const (
+	byLinks   reach = false // links were made by whoever set up the machine
+	asSpelled reach = true  // a link would be the work of an earlier command
+)
+
+// reaching is strict with the directories of the call: a parent of theirs may
+// be writable for commands, and a link put in their place must open nothing.
+func reaching(dir string, s policy.Scope) reach {
+	return reach(dir == s.Root || dir == s.Temp || slices.Contains(s.Extra, dir))
+}
+
+// grant adds a rule for path and remembers which object it is. What is missing
+// or of another kind is not granted; it is looked for again at the next call.
+func (r *ruleset) grant(path string, rights uint64, wanted func(mode uint32) bool, how reach) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		r.grants = append(r.grants, grant{path: path})
+		return nil
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &setupError{"landlock: look at " + path, err}
+	}
+	r.grants = append(r.grants, grant{path, identityOf(&st)})
+	if !wanted(st.Mode) {
+		return nil
+	}
+	if how == asSpelled {
+		if err := checkSpelling(fd, path); err != nil {
+			return err
+		}
+	}
+	if err := r.allow(fd, rights); err != nil {
+		return &setupError{"landlock: grant " + path, err}
+	}
+	return nil
+}
+
+func (r *ruleset) allow(fd int, rights uint64) error {
+	rule := ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}
+	return ll.LandlockAddPathBeneathRule(int(r.file.Fd()), &rule, 0)
+}
+
+func (r *ruleset) allowTerminal(t terminal, rights uint64) error {
+	var err error
+	if failed := control(t.file, func(fd int) { err = r.allow(fd, rights) }); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// checkSpelling asks the kernel whether the descriptor is what path spells,
+// without a link on the way.
+func checkSpelling(fd int, path string) error {
+	real, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	switch {
+	case err != nil:
+		return &setupError{"landlock: see where " + path + " leads (is /proc mounted?)", err}
+	case real != path:
+		return &policy.RootError{Root: path, Reason: "a link leads from it to " + strconv.Quote(real) + "; name that directory itself"}
+	}
+	return nil
+}
+
+func isDirectory(mode uint32) bool       { return mode&unix.S_IFMT == unix.S_IFDIR }
+func isCharacterDevice(mode uint32) bool { return mode&unix.S_IFMT == unix.S_IFCHR }
+
+// checkRoot says why root cannot be a workspace.
+func checkRoot(root string) error {
+	canonical, err := policy.Canonical(root)
+	if err != nil {
+		return err
+	}
+	if canonical != root {
+		return &policy.RootError{Root: root, Reason: "it is not canonical; the same directory is " + strconv.Quote(canonical)}
+	}
+	return nil
+}

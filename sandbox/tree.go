@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"errors"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// Tree is a started process together with what it starts in turn.
+type Tree struct {
+	cmd    *exec.Cmd
+	family family
+
+	mu      sync.Mutex
+	over    bool // the process is about to be reaped: its number may be reused
+	killing bool
+	killAt  time.Time
+	timer   *time.Timer
+}
+
+const (
+	// leftoverGrace is the time that what outlives the started process gets
+	// between TERM and KILL.
+	leftoverGrace = 250 * time.Millisecond
+	// pipeGrace bounds the wait for streams that are not files and that a
+	// process which could not be found keeps open.
+	pipeGrace = 500 * time.Millisecond
+)
+
+// StartTree starts cmd without any confinement: in its own session, with core
+// size 0, and without descriptors but its three streams. It is for
+// danger-full-access; see [Confine] for everything else. Its errors are those
+// of [exec.Cmd.Start], or a *CommandError as of [Confined.Start].
+func StartTree(cmd *exec.Cmd) (*Tree, error) { return startTree(cmd, (*exec.Cmd).Start) }
+
+// startTree checks cmd, lets start start it, and takes care of its processes.
+func startTree(cmd *exec.Cmd, start func(*exec.Cmd) error) (*Tree, error) {
+	if err := checkCommand(cmd); err != nil {
+		return nil, err
+	}
+	if err := prepareCommand(cmd); err != nil {
+		return nil, err
+	}
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = pipeGrace
+	}
+	if err := start(cmd); err != nil {
+		return nil, err
+	}
+	dropCores(cmd.Process.Pid)
+	return &Tree{cmd: cmd, family: newFamily(cmd)}, nil
+}
+
+// Wait waits for the end of the started process, whoever else still holds its
+// streams, and then ends what is left of its tree: TERM, and KILL after a
+// short grace. It must be called exactly once; [exec.Cmd.Wait] must not be.
+//
+// Its error is that of exec.Cmd.Wait. Streams should be files, or pipes that
+// the caller reads: for other writers, copying ends half a second after the
+// process at the latest, with [exec.ErrWaitDelay], unless cmd.WaitDelay says
+// otherwise.
+func (t *Tree) Wait() (Report, error) {
+	leftovers, err := t.wait()
+	return Report{State: t.cmd.ProcessState, Leftovers: leftovers}, err
+}
+
+// finish forbids signals to the process from here on and ends the timer.
+func (t *Tree) finish() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// Kill ends the tree: TERM now and KILL after grace, to every process of it
+// that can be found; KILL now if grace is not positive. It returns at once;
+// Wait returns when the tree has ended. Further calls can only shorten the
+// grace, and a tree that has ended is left alone. It is safe beside Wait.
+func (t *Tree) Kill(grace time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := time.Now().Add(max(grace, 0))
+	switch {
+	case t.over:
+	case !t.killing:
+		t.killing, t.killAt = true, at
+		if grace > 0 {
+			t.family.terminate()
+		}
+		t.timer = time.AfterFunc(max(grace, 0), t.killNow)
+	case at.Before(t.killAt):
+		t.killAt = at
+		t.timer.Reset(max(grace, 0))
+	}
+}
+
+func (t *Tree) killNow() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		t.family.kill()
+	}
+}
+
+// killTime is when KILL is due, if Kill was called.
+func (t *Tree) killTime() (time.Time, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.killAt, t.killing
+}
+
+// checkCommand says what is wrong with cmd itself, in the order in which a
+// start would find it.
+func checkCommand(cmd *exec.Cmd) error {
+	if cmd.Process != nil {
+		return errors.New("exec: already started")
+	}
+	if cmd.Err != nil {
+		return cmd.Err
+	}
+	if len(cmd.ExtraFiles) > 0 {
+		return &CommandError{"it has ExtraFiles; only the three streams are handed on, since an open directory leads out of any sandbox"}
+	}
+	if err := checkAttributes(cmd.SysProcAttr); err != nil {
+		return err
+	}
+	if err := checkDirectory(cmd.Dir); err != nil {
+		return err
+	}
+	return checkProgram(cmd)
+}
