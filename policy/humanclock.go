@@ -22,6 +22,10 @@ func WithHumanClock(ctx context.Context, c *HumanClock) context.Context {
 	return context.WithValue(ctx, humanClockKey{}, c)
 }
 
+// HumanTime returns a function that says for how long questions under ctx
+// waited for a person so far; always 0 without a clock.
+func HumanTime(ctx context.Context) func() time.Duration { return clockOf(ctx).Elapsed }
+
 func clockOf(ctx context.Context) *HumanClock {
 	if c, ok := ctx.Value(humanClockKey{}).(*HumanClock); ok {
 		return c

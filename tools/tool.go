@@ -53,6 +53,8 @@ type Tool struct {
 	// Idempotent tools may be tried again after a failure that says it is
 	// retryable. Default: no.
 	Idempotent bool
+	// Atomic says that a call which failed has changed nothing. Default: no.
+	Atomic bool
 	// Confined says that the file effects are governed by the sandbox mode.
 	// Default: no; then the tool runs with its own rights, and says so.
 	Confined bool
