@@ -16,6 +16,9 @@ require (
 )
 
 require (
+	github.com/aymanbagabas/go-udiff v0.4.2 // indirect
+	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+	github.com/charlievieth/fastwalk v1.0.14 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.2 // indirect
 	github.com/google/pprof v0.0.0-20230207041349-798e818bf904 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.78 // indirect

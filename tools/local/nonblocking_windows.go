@@ -1,0 +1,6 @@
+package local
+
+const (
+	nonBlocking = 0
+	noFollow    = 0
+)
