@@ -21,8 +21,8 @@ func BenchmarkStart(b *testing.B) {
 		run  func() error
 	}{
 		{"raw", func() error { return exec.Command("bash", "-c", "true").Run() }},
-		{"read-only", func() error { return runConfined(b, policy.ReadOnly, root, temp) }},
-		{"workspace-write", func() error { return runConfined(b, policy.WorkspaceWrite, root, temp) }},
+		{"read-only", func() error { return benchConfined(b, policy.ReadOnly, root, temp) }},
+		{"workspace-write", func() error { return benchConfined(b, policy.WorkspaceWrite, root, temp) }},
 		{"unconfined-tree", runTree},
 	}
 	took := make([][]time.Duration, len(runs))
@@ -48,7 +48,7 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-func runConfined(b *testing.B, mode policy.Mode, root, temp string) error {
+func benchConfined(b *testing.B, mode policy.Mode, root, temp string) error {
 	c, err := Confine(b.Context(), Policy{Scope: policy.Scope{Mode: mode, Root: root, Temp: temp}})
 	if err != nil {
 		return err

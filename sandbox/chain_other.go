@@ -14,14 +14,14 @@ func backends() []backend { return nil }
 func unsupported() []Attempt { return []Attempt{unsupportedOn(goruntime.GOOS, goruntime.GOARCH)} }
 
 func unsupportedOn(goos, goarch string) Attempt {
-	const instead = "Run it on Linux, or choose danger-full-access explicitly"
+	const instead = "Run it on Linux"
 	switch goos {
 	case "darwin":
 		return Attempt{Backend: "seatbelt", Reason: "the Seatbelt backend of macOS is not in this version. " + instead}
 	case "windows":
 		return Attempt{Backend: "restricted-token", Reason: "the backend for Windows is not in this version. " + instead}
 	case "linux":
-		return Attempt{Backend: "landlock", Reason: fmt.Sprintf("the system call filter is written for amd64 and arm64, this is %s. Choose danger-full-access explicitly to run without a sandbox", goarch)}
+		return Attempt{Backend: "landlock", Reason: fmt.Sprintf("the system call filter is written for amd64 and arm64, this is %s", goarch)}
 	default:
 		return Attempt{Backend: goos, Reason: "there is no backend for this system. " + instead}
 	}

@@ -37,6 +37,7 @@ type Confined struct {
 	policy      Policy
 	roots       policy.Roots
 	confinement policy.Confinement
+	backend     backend
 	restriction restriction
 
 	mu      sync.Mutex
@@ -44,30 +45,6 @@ type Confined struct {
 	tree    *Tree
 	cwd     string
 	unwatch func() bool
-}
-
-// backend is one way to confine.
-type backend interface {
-	name() string
-	// probe says why this backend cannot confine here; nil when it can. What
-	// it found is kept for the next call.
-	probe(ctx context.Context) error
-	// confinement is what the backend enforces in mode. It follows a probe.
-	confinement(mode policy.Mode) policy.Confinement
-	// prepare does what can fail before there is a command.
-	prepare(s policy.Scope, roots policy.Roots) (restriction, error)
-}
-
-// restriction is what a backend prepared for one call.
-type restriction interface {
-	// start starts cmd inside. A *setupError means that cmd never ran.
-	start(cmd *exec.Cmd) error
-	// do runs f inside, in this process.
-	do(f func() error) error
-	// argv wraps a command line for callers that start it themselves.
-	argv(argv []string) ([]string, bool)
-	// denials are the errors that this backend gives instead of a file effect.
-	denials() denials
 }
 
 // Confine prepares the confinement of one call under p.
@@ -124,7 +101,7 @@ func confineWith(ctx context.Context, b backend, p Policy) (*Confined, *Attempt,
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Confined{ctx: ctx, policy: p, roots: roots, confinement: confinement, restriction: r}, nil, nil
+	return &Confined{ctx: ctx, policy: p, roots: roots, confinement: confinement, backend: b, restriction: r}, nil, nil
 }
 
 // partialReasons are the reasons that keep an enforcement from being full.
@@ -165,8 +142,7 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 	c.cwd = workingDirectory(cmd)
 	tree, err := startTree(cmd, c.restriction.start)
 	if setup, ok := errors.AsType[*setupError](err); ok {
-		forget(c.confinement.Backend)
-		return &UnavailableError{Mode: c.policy.Mode, Tried: []Attempt{{Backend: c.confinement.Backend, Reason: setup.Error(), Err: setup}}}
+		return c.unavailable(setup)
 	}
 	if err != nil {
 		return err
@@ -174,6 +150,12 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 	c.tree = tree
 	c.unwatch = context.AfterFunc(c.ctx, func() { tree.Kill(cancelGrace) })
 	return nil
+}
+
+// unavailable is the error of a backend that failed after it was probed.
+func (c *Confined) unavailable(err *setupError) error {
+	c.backend.forget()
+	return &UnavailableError{Mode: c.policy.Mode, Tried: []Attempt{{Backend: c.backend.name(), Reason: err.Error(), Err: err}}}
 }
 
 // Wait waits for the started command as [Tree.Wait] does. It is the only legal
@@ -217,8 +199,7 @@ func (c *Confined) Do(f func() error) error {
 	}
 	err := c.restriction.do(f)
 	if setup, ok := err.(*setupError); ok { // not errors.As: f's own error is f's
-		forget(c.confinement.Backend)
-		return &UnavailableError{Mode: c.policy.Mode, Tried: []Attempt{{Backend: c.confinement.Backend, Reason: setup.Error(), Err: setup}}}
+		return c.unavailable(setup)
 	}
 	return err
 }
@@ -249,16 +230,6 @@ func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) policy.
 	confinement.Denied, confinement.Op = verdict.denied, verdict.op
 	confinement.Path, confinement.Confidence = verdict.path, verdict.confidence
 	return confinement
-}
-
-// Report is what is known of a command after its end.
-type Report struct {
-	// State is that of the started process; nil when it could not be waited for.
-	State *os.ProcessState
-	// Leftovers is the number of processes that outlived the started one and
-	// were then ended. Those that left its session, lost their parent and
-	// changed their environment cannot be found.
-	Leftovers int
 }
 
 func workingDirectory(cmd *exec.Cmd) string {

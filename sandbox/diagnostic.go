@@ -27,14 +27,22 @@ type diagnostic struct {
 	tells bool
 }
 
-// errorForms are the ways in which programs spell the errors.
+// errorForms are the ways in which programs spell the errors: their names, and
+// what the C library calls them in the languages that it is used in most.
 var errorForms = []struct {
 	kind errorKind
 	re   *regexp.Regexp
 }{
-	{accessError, regexp.MustCompile(`(?i:permission denied)|\bEACCES\b`)},
-	{readOnlyError, regexp.MustCompile(`(?i:read-only file system)|\bEROFS\b`)},
-	{crossDeviceError, regexp.MustCompile(`(?i:invalid cross-device link)|\bEXDEV\b|(?i:cross-device link not permitted)`)},
+	{accessError, regexp.MustCompile(`(?i:permission denied|keine berechtigung|permission non accordée|permiso denegado|permesso negato` +
+		`|permissão negada|отказано в доступе|brak dostępu|toegang geweigerd|許可がありません|权限不够)|\bEACCES\b`)},
+	{readOnlyError, regexp.MustCompile(`(?i:read-only file system|das dateisystem ist nur lesbar|système de fichiers accessible en lecture seulement` +
+		`|sistema de (?:ficheros|archivos) de s[oó]lo lectura|file system in sola lettura|sistema de arquivos somente para leitura` +
+		`|файловая система доступна только для чтения|system plików wyłącznie do odczytu|bestandssysteem is alleen-lezen` +
+		`|読み込み専用ファイルシステムです|只读文件系统)|\bEROFS\b`)},
+	{crossDeviceError, regexp.MustCompile(`(?i:invalid cross-device link|cross-device link not permitted|ungültiger link über gerätegrenzen hinweg` +
+		`|lien physique inter-périphérique invalide|enlace cruzado entre dispositivos no permitido|collegamento tra dispositivi non valido` +
+		`|link entre dispositivos inválido|неверная ссылка между устройствами|błędne dowiązanie między urządzeniami` +
+		`|ongeldige koppeling tussen apparaten|無効なクロスデバイスリンクです|无效的跨设备链接)|\bEXDEV\b`)},
 }
 
 // fileForms speak of a file that could not be written, without an error's
@@ -47,15 +55,18 @@ var fileTells = regexp.MustCompile(`\(os error (13|18|30)\)|\[Errno (13|18|30)\]
 
 var removing = regexp.MustCompile(`(?i)\b(remove|removing|unlink|unlinkat|rmdir|rename|renaming|move|moving|delete|deleting)\b`)
 
-// mostLines bounds the work on a flood of diagnostics; the last ones count.
-const mostLines = 200
+const (
+	// mostText and mostLines bound the work on a flood; its end counts.
+	mostText  = 256 << 10
+	mostLines = 200
+)
 
 // lookBack is how many lines before a bare error its path may be named in.
 const lookBack = 4
 
 // diagnose returns the diagnostics in a command's stderr, in order.
 func diagnose(stderr string) []diagnostic {
-	lines := strings.Split(stderr, "\n")
+	lines := strings.Split(stderr[max(0, len(stderr)-mostText):], "\n")
 	var found []diagnostic
 	for i, line := range lines {
 		if diag, ok := diagnoseLine(strings.TrimRight(line, "\r "), lines[max(0, i-lookBack):i]); ok {
@@ -120,13 +131,15 @@ func pathsAround(before, after string) []string {
 	return unquotedBefore(before)
 }
 
-var quotes = regexp.MustCompile("'((?:[^']|'\\\\'')+)'|\u2018([^\u2019]+)\u2019|\"([^\"]+)\"|`([^`']+)[`']")
+// quotes are the pairs of quotation marks in use. An apostrophe behind a letter
+// opens nothing.
+var quotes = regexp.MustCompile("(?:^|[^\\pL\\pN])'((?:[^']|'\\\\'')+)'|[\u2018\u201a]([^\u2018\u2019]+)[\u2018\u2019]|\"([^\"]+)\"|`([^`']+)[`']|\u201e([^\u201c\u201d]+)[\u201c\u201d]|«\\s*([^»]*\\S)\\s*»")
 
 // quoted returns the quoted strings of a line that may be paths.
 func quoted(line string) []string {
 	var paths []string
 	for _, m := range quotes.FindAllStringSubmatch(line, -1) {
-		path := strings.ReplaceAll(m[1]+m[2]+m[3]+m[4], `'\''`, `'`)
+		path := strings.ReplaceAll(strings.Join(m[1:], ""), `'\''`, `'`)
 		if isPlausible(path) {
 			paths = append(paths, path)
 		}
@@ -146,7 +159,7 @@ func unquotedAfter(after string) (string, bool) {
 }
 
 var (
-	shellPrefix = regexp.MustCompile(`^(?:\S*/)?(?:ba|da|z|k|mk|a)?sh(?:: line \d+|: \d+|:\d+)?$`)
+	shellPrefix = regexp.MustCompile(`^(?:\S*/)?(?:ba|da|z|k|mk|a)?sh ?(?:: \pL+ \d+ ?|: \d+|:\d+)?$`)
 	// namers are programs that print "program: name: error".
 	namers = regexp.MustCompile(`^(?:\S*/)?(?:tee|touch|cp|sort|split|csplit|tar|sed|g?awk|mawk|dd|install|patch|gzip|xz|wget|truncate|ed|rm|mkdir)$`)
 )
@@ -165,7 +178,7 @@ func unquotedBefore(before string) []string {
 	if isRooted(last) && isPlausible(last) {
 		return append([]string{last}, rootedWords(last)...)
 	}
-	if colon && isPlausible(last) && (shellPrefix.MatchString(prefix) || namers.MatchString(prefix)) {
+	if colon && isPlausible(last) && !strings.Contains(last, " /") && (shellPrefix.MatchString(prefix) || namers.MatchString(prefix)) {
 		return []string{last}
 	}
 	return rootedWords(last)

@@ -28,7 +28,8 @@ func (e *UnavailableError) Error() string {
 	for i, a := range e.Tried {
 		tried[i] = a.Backend + ": " + a.Reason
 	}
-	return fmt.Sprintf("nothing was run: no sandbox can enforce %s here. Tried %s", e.Mode, strings.Join(tried, "; "))
+	return fmt.Sprintf("nothing was run: no sandbox can enforce %s here. Tried %s. "+
+		"Only danger-full-access, chosen explicitly, runs without a sandbox", e.Mode, strings.Join(tried, "; "))
 }
 
 // Unwrap returns the causes that are known.

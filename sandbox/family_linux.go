@@ -197,6 +197,10 @@ func readAll() []process {
 	return procs
 }
 
+func readProc(pid int, name string) ([]byte, error) {
+	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + name)
+}
+
 func readProcess(pid int) (process, bool) {
 	stat, err := readProc(pid, "stat")
 	if err != nil {

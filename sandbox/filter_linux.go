@@ -3,11 +3,8 @@
 package sandbox
 
 import (
-	goruntime "runtime"
 	"slices"
 	"sync"
-	"syscall"
-	"unsafe"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -61,14 +58,12 @@ var steppingIoctls = []uint32{
 	0x4008_941a, // BTRFS_IOC_SUBVOL_SETFLAGS
 }
 
-const filterEROFS = unix.SECCOMP_RET_ERRNO | uint32(unix.EROFS)
-
 // filterFor returns the filter of a mode, assembled once per process.
 func filterFor(mode policy.Mode) []unix.SockFilter {
-	if mode == policy.ReadOnly {
-		return readOnlyFilter()
+	if mode == policy.WorkspaceWrite {
+		return writeFilter()
 	}
-	return writeFilter()
+	return readOnlyFilter()
 }
 
 var (
@@ -76,91 +71,30 @@ var (
 	writeFilter    = sync.OnceValue(func() []unix.SockFilter { return mustAssemble(filterProgram(false)) })
 )
 
-func mustAssemble(program []bpf.Instruction) []unix.SockFilter {
-	raw, err := bpf.Assemble(program)
-	if err != nil {
-		panic("sandbox: the system call filter cannot be assembled: " + err.Error())
-	}
-	filter := make([]unix.SockFilter, len(raw))
-	for i, ins := range raw {
-		filter[i] = unix.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
-	}
-	return filter
-}
-
-// filterProgram refuses what is listed and allows the rest. The architecture
-// comes first: the numbers mean something only in the native table.
+// filterProgram refuses what is listed and allows the rest.
 func filterProgram(metadata bool) []bpf.Instruction {
-	refuse := bpf.RetConstant{Val: sealEPERM}
-	program := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: sealOffArch, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: sealArch(), SkipTrue: 1},
-		refuse,
-		bpf.LoadAbsolute{Off: sealOffNumber, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: sealX32, SkipTrue: 1},
-		refuse,
-	}
 	verdicts := map[uint32]uint32{}
 	for _, call := range steppingCalls {
-		verdicts[call] = sealEPERM
+		verdicts[call] = refuseEPERM
 	}
 	if metadata {
 		for _, call := range metadataCalls {
-			verdicts[call] = filterEROFS
+			verdicts[call] = refuseEROFS
 		}
 	}
-	program = append(program, sealRule(unix.SYS_IOCTL, ioctlRule(metadata)...)...)
-	return append(program, searchRule(verdicts)...)
+	return slices.Concat(nativeOnly(), callRule(unix.SYS_IOCTL, ioctlRule(metadata)...), searchRule(verdicts))
 }
 
 // ioctlRule judges the request of an ioctl, of which the kernel takes 32 bits.
 func ioctlRule(metadata bool) []bpf.Instruction {
 	verdicts := map[uint32]uint32{}
 	for _, request := range steppingIoctls {
-		verdicts[request] = sealEPERM
+		verdicts[request] = refuseEPERM
 	}
 	if metadata {
 		for _, request := range metadataIoctls {
-			verdicts[request] = filterEROFS
+			verdicts[request] = refuseEROFS
 		}
 	}
-	return append([]bpf.Instruction{bpf.LoadAbsolute{Off: sealOffArgs + 8, Size: 4}}, searchRule(verdicts)...)
-}
-
-// searchRule looks the loaded value up by halving and returns its verdict, or
-// allows. The kernel walks a filter once for every system call there is when
-// it is loaded, so that a short way through it makes starts faster.
-func searchRule(verdicts map[uint32]uint32) []bpf.Instruction {
-	values := make([]uint32, 0, len(verdicts))
-	for v := range verdicts {
-		values = append(values, v)
-	}
-	slices.Sort(values)
-	return searchSorted(values, verdicts)
-}
-
-func searchSorted(values []uint32, verdicts map[uint32]uint32) []bpf.Instruction {
-	const leaf = 3
-	if len(values) <= leaf {
-		var rules []bpf.Instruction
-		for _, v := range values {
-			rules = append(rules, sealRule(v, bpf.RetConstant{Val: verdicts[v]})...)
-		}
-		return append(rules, bpf.RetConstant{Val: sealAllow})
-	}
-	middle := len(values) / 2
-	below, above := searchSorted(values[:middle], verdicts), searchSorted(values[middle:], verdicts)
-	choice := bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: values[middle], SkipTrue: uint8(len(below))}
-	return slices.Concat([]bpf.Instruction{choice}, below, above)
-}
-
-// loadFilter puts the filter on the calling thread alone.
-func loadFilter(filter []unix.SockFilter) error {
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := syscall.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
-	goruntime.KeepAlive(filter)
-	if errno != 0 {
-		return &setupError{"load the system call filter (the kernel needs CONFIG_SECCOMP_FILTER)", errno}
-	}
-	return nil
+	return append([]bpf.Instruction{loadArg(1)}, searchRule(verdicts)...)
 }

@@ -4,15 +4,8 @@ package sandbox
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"os/exec"
-	goruntime "runtime"
-	"sync"
-	"syscall"
 
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/dsh-run/dsh/policy"
@@ -21,7 +14,7 @@ import (
 // landlockBackend confines with a Landlock domain on a thread.
 //
 // Once syscall.SysProcAttr can take a ruleset itself (UseLandlock), start can
-// hand it over there in read-write modes; the filter keeps the thread needed.
+// hand it over there in workspace-write; the filter keeps the thread needed.
 type landlockBackend struct {
 	probed probeCache
 	cache  rulesets
@@ -32,45 +25,41 @@ func (*landlockBackend) name() string { return "landlock" }
 func (b *landlockBackend) forget() { b.probed.forget() }
 
 func (b *landlockBackend) probe(ctx context.Context) error {
-	_, err := b.probed.get(ctx, probeLandlock)
-	return err
+	return b.probed.fill(ctx, probeLandlock)
 }
 
 func (b *landlockBackend) confinement(mode policy.Mode) policy.Confinement {
-	return landlockConfinement(b.probed.abi(), mode)
+	return landlockConfinement(b.probed.version(), mode)
 }
 
 func (b *landlockBackend) prepare(s policy.Scope, roots policy.Roots) (restriction, error) {
-	r := &landlockRestriction{backend: b, scope: s, roots: roots}
-	var err error
-	r.ruleset, err = r.rulesetFor(nil)
-	return r, err
+	abi := b.probed.version()
+	rules, err := b.cache.get(rulesetKey(s, roots), func() (*ruleset, error) {
+		return buildRuleset(abi, s, roots, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &landlockRestriction{abi: abi, scope: s, roots: roots, ruleset: rules}, nil
 }
 
 // landlockRestriction is the domain and the filter of one call.
 type landlockRestriction struct {
-	backend *landlockBackend
+	abi     int
 	scope   policy.Scope
 	roots   policy.Roots
 	ruleset *ruleset
 }
 
-func (r *landlockRestriction) rulesetFor(terminals []terminal) (*ruleset, error) {
-	return r.backend.cache.get(rulesetKey(r.scope, r.roots, terminals), func() (*ruleset, error) {
-		if err := checkRoot(r.scope.Root); err != nil {
-			return nil, err
-		}
-		return buildRuleset(r.backend.probed.abi(), r.scope, r.roots, terminals)
-	})
-}
-
 func (r *landlockRestriction) start(cmd *exec.Cmd) error {
 	rules := r.ruleset
 	if terminals := terminalsOf(cmd); len(terminals) > 0 {
+		// Never kept: a later terminal may have this one's name and number.
 		var err error
-		if rules, err = r.rulesetFor(terminals); err != nil {
+		if rules, err = buildRuleset(r.abi, r.scope, r.roots, terminals); err != nil {
 			return err
 		}
+		defer rules.file.Close()
 	}
 	learnPidfd()
 	return onRestrictedThread(rules, filterFor(r.scope.Mode), cmd.Start)
@@ -84,56 +73,17 @@ func (r *landlockRestriction) do(f func() error) error {
 func (r *landlockRestriction) argv([]string) ([]string, bool) { return nil, false }
 
 func (r *landlockRestriction) denials() denials {
-	d := denials{access: true, crossDevice: true}
-	d.metadata = r.scope.Mode == policy.ReadOnly
-	return d
+	return denials{access: true, crossDevice: true, metadata: r.scope.Mode == policy.ReadOnly}
 }
 
 // onRestrictedThread runs f on a thread of its own that entered the domain of
-// rules and loaded filter, and that ends with f. A *setupError means that f did
-// not run.
+// rules and loaded filter. A *setupError means that f did not run.
 func onRestrictedThread(rules *ruleset, filter []unix.SockFilter, f func() error) error {
-	done := make(chan error, 1)
-	go sealOffMain(func() {
-		err := errEnded
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic on the restricted thread: %v", p)
-			}
-			done <- err
-		}()
-		if failed := restrictThread(rules, filter); failed != nil {
-			err = failed
-			return
+	enter := func() error {
+		if err := enterDomain(rules.file); err != nil {
+			return err
 		}
-		err = f()
-	})
-	return <-done
-}
-
-var errEnded = errors.New("the function ended its goroutine on the restricted thread")
-
-// learnPidfd lets package os find out, on an unrestricted thread, whether
-// process descriptors work: it asks once per process, and on a restricted
-// thread it might find that they do not.
-var learnPidfd = sync.OnceFunc(func() {
-	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Release()
+		return loadFilter(filter, 0)
 	}
-})
-
-// restrictThread restricts the calling thread for ever.
-func restrictThread(rules *ruleset, filter []unix.SockFilter) error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return &setupError{"set no_new_privs", err}
-	}
-	err := ll.LandlockRestrictSelf(int(rules.file.Fd()), 0)
-	goruntime.KeepAlive(rules)
-	if errors.Is(err, syscall.E2BIG) {
-		return &setupError{"landlock: this process is already inside as many domains as the kernel allows", err}
-	}
-	if err != nil {
-		return &setupError{"landlock_restrict_self", err}
-	}
-	return loadFilter(filter)
+	return onOwnThread(enter, f)
 }

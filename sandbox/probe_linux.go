@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/dsh-run/dsh/policy"
@@ -24,39 +24,37 @@ const (
 	patientTime = 5 * time.Second
 )
 
-// probeCache keeps what a probe found until it is forgotten. A probe that ran
-// out of time, or whose call was cancelled, found nothing.
+// probeCache keeps the version of Landlock that a probe found to work, until it
+// is forgotten. What failed is tried again by the next call: a full disk or a
+// busy machine says nothing about the kernel.
 type probeCache struct {
-	mu    sync.Mutex
-	done  bool
-	found int
-	err   error
+	mu    sync.Mutex // held while probing
+	works bool
+	found atomic.Int64
 }
+
+// version is what the last probe that worked has found.
+func (c *probeCache) version() int { return int(c.found.Load()) }
 
 func (c *probeCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.done = false
+	c.works = false
 }
 
-func (c *probeCache) abi() int {
+func (c *probeCache) fill(ctx context.Context, probe func() (int, error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.found
-}
-
-func (c *probeCache) get(ctx context.Context, probe func() (int, error)) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done {
-		return c.found, c.err
+	if c.works {
+		return nil
 	}
 	found, err := withPatience(ctx, probe)
-	if errors.Is(err, errSlowProbe) || ctx.Err() != nil {
-		return 0, err
+	if err != nil {
+		return err
 	}
-	c.done, c.found, c.err = true, found, err
-	return found, err
+	c.works = true
+	c.found.Store(int64(found))
+	return nil
 }
 
 var errSlowProbe = fmt.Errorf("the probe did not end within %v; is this machine overloaded? Try again", patientTime)
@@ -96,50 +94,33 @@ func withinTime(ctx context.Context, limit time.Duration, probe func() (int, err
 // probeLandlock returns the version of Landlock to use, after it saw a
 // restricted thread succeed in what is allowed and fail in what is not.
 func probeLandlock() (int, error) {
-	abi, err := ll.LandlockGetABIVersion()
-	if err != nil || abi < 1 {
-		return 0, landlockMissing(err)
+	abi, err := usableABI()
+	if err != nil {
+		return 0, err
 	}
-	abi = min(abi, newestABI)
 	return abi, probeByDoing(abi)
 }
 
-func landlockMissing(err error) error {
-	what := "it answered without a version"
-	if err != nil {
-		what = err.Error()
-	}
-	return &landlockError{fmt.Sprintf("Landlock is not available in this kernel or container (landlock_create_ruleset: %s). "+
-		"It needs Linux 5.13 or later with landlock in the list of security modules (the lsm= boot parameter), and in a container "+
-		"a seccomp profile that allows the landlock_* system calls; or choose danger-full-access explicitly to run without a sandbox", what), err}
-}
-
-// landlockError is a sentence for the user with its cause.
-type landlockError struct {
-	text string
-	err  error
-}
-
-func (e *landlockError) Error() string { return e.text }
-func (e *landlockError) Unwrap() error { return e.err }
-
 // probeByDoing tries the real domain and filter of read-only, with one
-// writable directory, on a thread that is thrown away.
+// writable directory, on a thread that is thrown away. A host that has no
+// temporary directory must do without the directory.
 func probeByDoing(abi int) error {
-	dir, err := os.MkdirTemp("", "dsh-probe-")
+	made, err := os.MkdirTemp("", "dsh-probe-")
 	if err != nil {
-		return tryOut(abi, "", nil) // a host without a temporary directory
+		return tryOut(abi, policy.Scope{Root: "/dev"}, nil)
 	}
-	defer os.RemoveAll(dir)
-	inside, outside := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	for _, d := range []string{inside, outside} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			return fmt.Errorf("landlock cannot be tried out: %w", err)
-		}
+	defer os.RemoveAll(made)
+	dir, err := filepath.EvalSymlinks(made)
+	if err != nil {
+		return fmt.Errorf("landlock cannot be tried out: %w", err)
 	}
-	return tryOut(abi, inside, []trial{
+	inside := filepath.Join(dir, "in")
+	if err := os.Mkdir(inside, 0o700); err != nil {
+		return fmt.Errorf("landlock cannot be tried out: %w", err)
+	}
+	return tryOut(abi, policy.Scope{Root: dir, Temp: inside}, []trial{
 		{"create a file in a writable directory", 0, func() error { return touch(filepath.Join(inside, "f")) }},
-		{"create a file outside of the writable directories", unix.EACCES, func() error { return touch(filepath.Join(outside, "f")) }},
+		{"create a file outside of the writable directories", unix.EACCES, func() error { return touch(filepath.Join(dir, "f")) }},
 	})
 }
 
@@ -150,10 +131,14 @@ type trial struct {
 	do   func() error
 }
 
-func tryOut(abi int, writable string, trials []trial) error {
-	rules, err := buildRuleset(abi, policy.Scope{Temp: writable}, probeRoots(writable), nil)
+func tryOut(abi int, s policy.Scope, trials []trial) error {
+	roots := policy.Roots{Devices: []string{"/dev/null"}}
+	if s.Temp != "" {
+		roots.Dirs = []string{s.Temp}
+	}
+	rules, err := buildRuleset(abi, s, roots, nil)
 	if err != nil {
-		return fmt.Errorf("landlock: %w", err)
+		return fmt.Errorf("landlock cannot be tried out: %w", err)
 	}
 	defer rules.file.Close()
 	trials = append(trials,
@@ -197,15 +182,7 @@ func (t trial) run() error {
 	if t.want != 0 {
 		want = t.want.Error()
 	}
-	return fmt.Errorf("landlock was tried out and does not do what it promises: %s: want %s, got %v. Choose danger-full-access explicitly to run without a sandbox", t.what, want, err)
-}
-
-func probeRoots(writable string) policy.Roots {
-	roots := policy.Roots{Devices: []string{"/dev/null"}}
-	if writable != "" {
-		roots.Dirs = []string{writable}
-	}
-	return roots
+	return fmt.Errorf("landlock was tried out and does not do what it promises: %s: want %s, got %v", t.what, want, err)
 }
 
 func touch(path string) error { return open(path, unix.O_WRONLY|unix.O_CREAT) }

@@ -3,7 +3,11 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
 
 	"github.com/dsh-run/dsh/policy"
 )
@@ -22,6 +26,54 @@ const (
 	fileRights = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile |
 		ll.AccessFSTruncate | ll.AccessFSIoctlDev
 )
+
+// usableABI is the version of Landlock to use. Version 6 came with signals that
+// do not even reach other threads of the same process, which the Go runtime
+// depends on; where that is not mended it is used as version 5.
+func usableABI() (int, error) {
+	abi, err := ll.LandlockGetABIVersion()
+	if err != nil || abi < 1 {
+		return 0, &missingError{err}
+	}
+	errata, err := ll.LandlockGetErrata()
+	if err != nil {
+		errata = 0
+	}
+	return usable(abi, errata), nil
+}
+
+// signalsMended is the erratum of signals between threads.
+const signalsMended = 1 << 1
+
+func usable(abi, errata int) int {
+	if abi >= 6 && errata&signalsMended == 0 {
+		return 5
+	}
+	return min(abi, newestABI)
+}
+
+// missingError says why there is no Landlock and what to do.
+type missingError struct{ err error }
+
+func (e *missingError) Error() string {
+	why, do := "the kernel answered without a version", "use a newer kernel"
+	switch {
+	case errors.Is(e.err, unix.ENOSYS):
+		why = "this kernel does not have it, or the container hides it"
+		do = "use Linux 5.13 or later; in a container, allow the landlock_* system calls in its seccomp profile"
+	case errors.Is(e.err, unix.EOPNOTSUPP):
+		why = "this kernel was started without it"
+		do = "add landlock to the list in the lsm= boot parameter of the machine"
+	case errors.Is(e.err, unix.EPERM):
+		why = "a system call filter around this process forbids it"
+		do = "allow the landlock_* system calls in the container's seccomp profile"
+	case e.err != nil:
+		why = e.err.Error()
+	}
+	return fmt.Sprintf("Landlock, the kernel's sandbox, is not available: %s. To get it, %s", why, do)
+}
+
+func (e *missingError) Unwrap() error { return e.err }
 
 // handledRights are all file rights of a version of Landlock: what is handled
 // and not granted is refused. Network rights are never among them; they would

@@ -3,11 +3,11 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -30,10 +30,10 @@ type grant struct {
 
 // identity tells whether a path still means the same object. The zero value is
 // that of a missing one.
-type identity struct{ device, inode, rdev uint64 }
+type identity struct{ device, inode uint64 }
 
 func identityOf(st *unix.Stat_t) identity {
-	return identity{uint64(st.Dev), st.Ino, uint64(st.Rdev)}
+	return identity{uint64(st.Dev), st.Ino}
 }
 
 // current reports whether every path still means what it meant.
@@ -94,31 +94,24 @@ func (c *rulesets) find(key string) *ruleset {
 	return k.ruleset
 }
 
-// rulesetKey names the ruleset of a scope. The mode decides with the roots;
-// the root itself is part of it in every mode, since it is checked.
-func rulesetKey(s policy.Scope, roots policy.Roots, terminals []terminal) string {
-	var key strings.Builder
-	for _, list := range [][]string{{s.Mode.String(), s.Root}, roots.Dirs, roots.Devices} {
-		for _, path := range list {
-			key.WriteString(strconv.Quote(path))
-		}
-		key.WriteByte('\n')
-	}
-	for _, t := range terminals {
-		fmt.Fprintf(&key, "%v", t.is)
-	}
-	return key.String()
+// rulesetKey names the ruleset of a scope. The root itself is part of it in
+// every mode, since it is checked.
+func rulesetKey(s policy.Scope, roots policy.Roots) string {
+	return fmt.Sprintf("%v %q %q %q", s.Mode, s.Root, roots.Dirs, roots.Devices)
 }
 
 // buildRuleset grants reading and executing everywhere, and writing below the
-// roots and on the devices and terminals.
+// roots and on the devices and terminals. The workspace itself is checked and
+// watched in every mode.
 func buildRuleset(abi int, s policy.Scope, roots policy.Roots, terminals []terminal) (*ruleset, error) {
-	attr := handledRights(abi)
-	fd, err := ll.LandlockCreateRuleset(&attr, 0)
-	if err != nil {
-		return nil, &setupError{fmt.Sprintf("landlock_create_ruleset for version %d", abi), err}
+	if err := checkRoot(s.Root); err != nil {
+		return nil, err
 	}
-	r := &ruleset{file: os.NewFile(uintptr(fd), "landlock ruleset")}
+	file, err := createRuleset(handledRights(abi))
+	if err != nil {
+		return nil, err
+	}
+	r := &ruleset{file: file}
 	if err := r.fill(abi, s, roots, terminals); err != nil {
 		r.file.Close()
 		return nil, err
@@ -126,8 +119,19 @@ func buildRuleset(abi int, s policy.Scope, roots policy.Roots, terminals []termi
 	return r, nil
 }
 
+func createRuleset(attr ll.RulesetAttr) (*os.File, error) {
+	fd, err := ll.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return nil, &setupError{"landlock_create_ruleset", err}
+	}
+	return os.NewFile(uintptr(fd), "landlock ruleset"), nil
+}
+
 func (r *ruleset) fill(abi int, s policy.Scope, roots policy.Roots, terminals []terminal) error {
 	if err := r.grant("/", readRights, isDirectory, byLinks); err != nil {
+		return err
+	}
+	if err := r.grant(s.Root, readRights, isDirectory, asSpelled); err != nil {
 		return err
 	}
 	for _, dir := range roots.Dirs {
@@ -141,8 +145,8 @@ func (r *ruleset) fill(abi int, s policy.Scope, roots policy.Roots, terminals []
 		}
 	}
 	for _, t := range terminals {
-		if err := r.allowTerminal(t, deviceRights(abi)); err != nil {
-			return &setupError{"landlock: grant the terminal", err}
+		if err := r.grantTerminal(t, deviceRights(abi)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -184,23 +188,25 @@ func (r *ruleset) grant(path string, rights uint64, wanted func(mode uint32) boo
 			return err
 		}
 	}
-	if err := r.allow(fd, rights); err != nil {
+	if err := allowBeneath(r.file, fd, rights); err != nil {
 		return &setupError{"landlock: grant " + path, err}
 	}
 	return nil
 }
 
-func (r *ruleset) allow(fd int, rights uint64) error {
-	rule := ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}
-	return ll.LandlockAddPathBeneathRule(int(r.file.Fd()), &rule, 0)
+func (r *ruleset) grantTerminal(t terminal, rights uint64) error {
+	var err error
+	failed := control(t.file, func(fd int) { err = allowBeneath(r.file, fd, rights) })
+	if err = cmp.Or(failed, err); err != nil {
+		return &setupError{"landlock: grant the terminal", err}
+	}
+	return nil
 }
 
-func (r *ruleset) allowTerminal(t terminal, rights uint64) error {
-	var err error
-	if failed := control(t.file, func(fd int) { err = r.allow(fd, rights) }); failed != nil {
-		return failed
-	}
-	return err
+// allowBeneath grants rights to what fd is open on, and below it.
+func allowBeneath(ruleset *os.File, fd int, rights uint64) error {
+	rule := ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}
+	return ll.LandlockAddPathBeneathRule(int(ruleset.Fd()), &rule, 0)
 }
 
 // checkSpelling asks the kernel whether the descriptor is what path spells,

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -39,17 +40,27 @@ func startTree(cmd *exec.Cmd, start func(*exec.Cmd) error) (*Tree, error) {
 	if err := checkCommand(cmd); err != nil {
 		return nil, err
 	}
-	if err := prepareCommand(cmd); err != nil {
-		return nil, err
-	}
+	prepareCommand(cmd)
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = pipeGrace
 	}
 	if err := start(cmd); err != nil {
 		return nil, err
 	}
-	dropCores(cmd.Process.Pid)
+	// It fails for who became another user at once, whose cores the kernel
+	// withholds by itself.
+	_ = dropCores(cmd.Process.Pid)
 	return &Tree{cmd: cmd, family: newFamily(cmd)}, nil
+}
+
+// Report is what is known of a command after its end.
+type Report struct {
+	// State is that of the started process; nil when it could not be waited for.
+	State *os.ProcessState
+	// Leftovers is the number of processes that outlived the started one and
+	// were then ended. Those that left its session, lost their parent and
+	// changed their environment cannot be found.
+	Leftovers int
 }
 
 // Wait waits for the end of the started process, whoever else still holds its

@@ -13,7 +13,7 @@ import (
 func hasDeathSignal(*syscall.SysProcAttr) bool { return false }
 
 // dropCores does nothing: these systems let no process set another's limits.
-func dropCores(int) {}
+func dropCores(int) error { return nil }
 
 // inheritable looks at every descriptor that the limit allows, up to a bound
 // that keeps a start affordable.

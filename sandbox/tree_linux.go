@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -14,8 +13,8 @@ func hasDeathSignal(attr *syscall.SysProcAttr) bool { return attr.Pdeathsig != 0
 // dropCores sets the core size of a process that was just started to 0. The
 // limit belongs to whole processes, so it cannot be set on a thread before; a
 // core of the first microseconds is written under the process's own rights.
-func dropCores(pid int) {
-	_ = unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+func dropCores(pid int) error {
+	return unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
 }
 
 // inheritable is the highest descriptor from 3 on that a started process would
@@ -112,7 +111,3 @@ func (t *Tree) anyLeft() bool {
 	defer t.mu.Unlock()
 	return len(t.family.find(afterExit)) > 0
 }
-
-func pageOf(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
-
-func readProc(pid int, name string) ([]byte, error) { return os.ReadFile(pageOf(pid, name)) }

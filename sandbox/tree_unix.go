@@ -5,7 +5,6 @@ package sandbox
 import (
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -29,43 +28,24 @@ func checkAttributes(attr *syscall.SysProcAttr) error {
 
 // prepareCommand gives cmd its own session and keeps the descriptors that this
 // process inherited from it.
-func prepareCommand(cmd *exec.Cmd) error {
-	null, err := nullDevice()
-	if err != nil {
-		return err
-	}
-	// Nothing is left for Start to open: it may run where opening fails.
-	if cmd.Stdin == nil {
-		cmd.Stdin = null
-	}
-	if cmd.Stdout == nil {
-		cmd.Stdout = null
-	}
-	if cmd.Stderr == nil {
-		cmd.Stderr = null
-	}
+func prepareCommand(cmd *exec.Cmd) {
 	attr := syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
 	attr.Setsid = true
 	cmd.SysProcAttr = &attr
-	cmd.ExtraFiles = closedFiles(inheritable())
-	return nil
+	cmd.ExtraFiles = closing(cmd.ExtraFiles, inheritable())
 }
 
-// closedFiles makes a start close the descriptors from 3 up to highest in the
-// child: a nil file is one to close. What this process opens by itself closes
-// on exec anyway; what its own parent left open does not.
-func closedFiles(highest int) []*os.File {
-	if highest < 3 {
-		return nil
-	}
-	return make([]*os.File, highest-2)
+// closing makes a start close, besides handing on files, the descriptors up to
+// highest in the child: a nil file is one to close. What this process opens by
+// itself closes on exec anyway; what its own parent left open does not.
+func closing(files []*os.File, highest int) []*os.File {
+	all := make([]*os.File, max(len(files), highest-2))
+	copy(all, files)
+	return all
 }
-
-// nullDevice is opened once; it stands for the streams that are not given.
-var nullDevice = sync.OnceValues(func() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_RDWR, 0) })
 
 // closesOnExec reports whether the descriptor is closed in what is started, or
 // is not open at all.

@@ -13,18 +13,17 @@ func checkAttributes(*syscall.SysProcAttr) error { return nil }
 
 // prepareCommand gives cmd a process group of its own. Handles are inherited
 // only when a start names them.
-func prepareCommand(cmd *exec.Cmd) error {
+func prepareCommand(cmd *exec.Cmd) {
 	attr := syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
 	attr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP
 	cmd.SysProcAttr = &attr
-	return nil
 }
 
 // dropCores does nothing: there are no core files.
-func dropCores(int) {}
+func dropCores(int) error { return nil }
 
 // family is the started process alone: what it starts is found through a job
 // object, which belongs to the backend for this system.
