@@ -104,6 +104,11 @@ func (x *execution) start(ctx context.Context, c runtime.Call, reply func(runtim
 			Caller: policy.Caller{Kind: policy.Program, Line: c.Line, Column: c.Column},
 		})
 		x.ended(sub, c, result)
+		if x.ctx.Err() != nil {
+			// The run is being stopped. Once it is, the call's context has
+			// ended, and the program does not see this answer.
+			<-ctx.Done()
+		}
 		reply(replyOf(id, c.Name, result))
 	})
 }
@@ -113,6 +118,8 @@ func (x *execution) id(n int) string { return fmt.Sprintf("%s:%d", x.parent.ID, 
 // maxDenials is how often one and the same call may be denied in a run.
 const maxDenials = 3
 
+// ended keeps the result of a call. The same call denied once too often ends
+// the run.
 func (x *execution) ended(sub *subCall, c runtime.Call, result tools.Result) {
 	x.mu.Lock()
 	sub.result = &result

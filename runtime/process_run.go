@@ -100,7 +100,9 @@ func (r *run) on(c *child, begin time.Time) Outcome {
 	r.c = c
 	r.out.to = c.conn
 	c.in.limit = max(r.limits.CallBytes, r.limits.OutputBytes) + frameSlack
-	r.hostCtx, r.cancel = context.WithCancel(r.ctx)
+	// The calls are told of an end after the run is: until then the worker
+	// would be given their failures.
+	r.hostCtx, r.cancel = context.WithCancel(context.WithoutCancel(r.ctx))
 	defer r.cancel()
 	if err := r.send(); err != nil {
 		return r.outcomeWithout(begin, &Failure{Kind: EngineExit, Message: err.Error()})
