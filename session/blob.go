@@ -50,17 +50,19 @@ func publish(path string, data []byte) error {
 }
 
 // Get returns the blob that ref names, after checking its hash.
-func (l *Log) Get(ref Ref) ([]byte, error) { return ReadBlob(l.path, ref) }
+func (l *Log) Get(ref Ref) ([]byte, error) { return readBlob(l.dir, ref) }
 
 // ReadBlob returns a blob of the log at path, after checking its hash.
-func ReadBlob(path string, ref Ref) ([]byte, error) {
+func ReadBlob(path string, ref Ref) ([]byte, error) { return readBlob(Folder(path), ref) }
+
+func readBlob(folder string, ref Ref) ([]byte, error) {
 	if len(ref.SHA256) != hex.EncodedLen(sha256.Size) {
 		return nil, fmt.Errorf("blob name %q: want 64 hex digits", ref.SHA256)
 	}
 	if _, err := hex.DecodeString(ref.SHA256); err != nil {
 		return nil, fmt.Errorf("blob name %q: %w", ref.SHA256, err)
 	}
-	data, err := os.ReadFile(filepath.Join(Folder(path), "blobs", ref.SHA256))
+	data, err := os.ReadFile(filepath.Join(folder, "blobs", ref.SHA256))
 	if err != nil {
 		return nil, err
 	}

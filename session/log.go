@@ -73,8 +73,9 @@ func makeFolder(dir string) error {
 	return nil
 }
 
-// Temporary makes a log in a new temporary directory; Close removes it with
-// everything that belongs to it.
+// Temporary makes a log that lasts until Close. Its folder is a new temporary
+// directory; the events have no name in the file system, so that no command
+// can change them there, and Path is empty.
 func Temporary(cwd string) (*Log, error) {
 	dir, err := os.MkdirTemp("", "dsh-run-")
 	if err != nil {
@@ -85,7 +86,10 @@ func Temporary(cwd string) (*Log, error) {
 		os.RemoveAll(dir)
 		return nil, err
 	}
-	l.temporary = dir
+	if err := unname(l.path); err != nil {
+		return nil, errors.Join(err, l.Close(), os.RemoveAll(dir))
+	}
+	l.path, l.temporary = "", dir
 	return l, nil
 }
 
@@ -295,7 +299,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Path of the log file, absolute.
+// Path of the log file, absolute; empty for a temporary log.
 func (l *Log) Path() string { return l.path }
 
 // ID of the session: the file's base name without its suffix.

@@ -19,3 +19,6 @@ func lock(f *os.File) error {
 	}
 	return err
 }
+
+// unname removes the file's name; the open file stays.
+func unname(path string) error { return os.Remove(path) }
