@@ -146,3 +146,20 @@ func newUsage(u runtime.Usage) Usage {
 		Calls: u.Calls, PeakMemory: u.PeakMemory, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
 	}
 }
+
+// ReportOf returns what is known about the run behind a result of run_code.
+// The error is the result's own, for a call that did not become a run.
+func ReportOf(result tools.Result) (Report, error) {
+	raw := result.Value
+	if result.Error != nil {
+		raw = result.Error.Details
+	}
+	var r Report
+	if err := json.Unmarshal(raw, &r); err == nil && r.Status != "" {
+		return r, nil
+	}
+	if result.Error != nil {
+		return Report{}, result.Error
+	}
+	return Report{}, &tools.Error{Code: tools.InvalidToolOutput, Message: "the result of run_code is no report"}
+}

@@ -3,10 +3,34 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // ErrClosed is returned by operations on a closed log.
 var ErrClosed = errors.New("the session log is closed")
+
+// PlaceError says why a new log cannot be where it was wanted.
+type PlaceError struct {
+	Path string // empty: none could be chosen
+	Err  error
+}
+
+func (e *PlaceError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("there is no place for the session log: %v", e.Err)
+	}
+	return fmt.Sprintf("the session log cannot be %s: %v", e.Path, bare(e.Err))
+}
+
+func (e *PlaceError) Unwrap() error { return e.Err }
+
+// bare leaves out the path that an error of package os repeats.
+func bare(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
 
 // LineError says which line of a log is the first bad one, and why.
 type LineError struct {

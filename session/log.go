@@ -27,7 +27,8 @@ type Log struct {
 }
 
 // Create makes a new log at path, which must not exist, owner-only, and its
-// folder. It writes session/start with cwd and parent, which may be nil.
+// folder. It writes session/start with cwd and parent, which may be nil. Its
+// error is a *PlaceError.
 func Create(path, cwd string, parent *Parent) (*Log, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -35,13 +36,13 @@ func Create(path, cwd string, parent *Parent) (*Log, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL|noFollow, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("create the session log: %w", err)
+		return nil, &PlaceError{Path: path, Err: err}
 	}
 	l := &Log{path: path, dir: Folder(path), id: ID(path), now: time.Now, file: f}
 	if err := l.begin(cwd, parent); err != nil {
 		f.Close()
 		os.Remove(path)
-		return nil, fmt.Errorf("create the session log %s: %w", path, err)
+		return nil, &PlaceError{Path: path, Err: err}
 	}
 	return l, nil
 }

@@ -3,7 +3,7 @@ package session
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,19 +22,19 @@ func ID(path string) string { return strings.TrimSuffix(filepath.Base(path), Suf
 
 // NewPath returns an unused path for a new log in the user's state directory:
 // $XDG_STATE_HOME/dsh-run/sessions, by default under ~/.local/state. It makes
-// the directory.
+// the directory. Its error is a *PlaceError.
 func NewPath(now time.Time) (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home, err := os.UserHomeDir()
 		if err != nil || !filepath.IsAbs(home) {
-			return "", fmt.Errorf("no place for the session log: neither XDG_STATE_HOME nor HOME names an absolute directory")
+			return "", &PlaceError{Err: errors.New("neither XDG_STATE_HOME nor HOME names an absolute directory")}
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
 	dir := filepath.Join(state, "dsh-run", "sessions")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("no place for the session log: %w", err)
+		return "", &PlaceError{Err: err}
 	}
 	return filepath.Join(dir, newID(now)+Suffix), nil
 }

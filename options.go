@@ -1,0 +1,51 @@
+package dsh
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/runtime"
+	"github.com/dsh-run/dsh/tools/local"
+)
+
+// Options of a session. Nil means all defaults, which are the strict ones.
+type Options struct {
+	// Dir is the workspace; paths of tools are relative to it.
+	// Default: the process's working directory.
+	Dir string
+	// Mode says which files may be changed. Default: read-only.
+	Mode policy.Mode
+	// Approval says whether anyone is asked. Default: never; then every
+	// question is a no.
+	Approval policy.Approval
+	// Answerers are asked in order. Default: none; then every question is a no.
+	Answerers []policy.Answerer
+	// QuestionDeadline is how long one question waits. Default: 10 minutes.
+	QuestionDeadline time.Duration
+	// Log is the path of the session's log, a new file outside of what commands
+	// may change. Default: a new file in the user's state directory.
+	Log string
+	// Temporary keeps the log only until Close; then Log must be empty.
+	// Default: false.
+	Temporary bool
+	// Tools names the tools of this machine that the session has.
+	// Default: nil, all of them.
+	Tools []string
+	// Local configures the tools of this machine. Default: nil, its defaults.
+	Local *local.Options
+	// MaxInlineTokens bounds a text result that a model gets, at four bytes a
+	// token; the whole text goes to a file. Default: 12,500.
+	MaxInlineTokens int
+	// Engine runs the programs. Default: each in a confined child process.
+	Engine runtime.Engine
+	// Limits of every program. Default: the runtime's.
+	Limits runtime.Limits
+	// InFlight is how many calls of one program run at one time. Default: 10.
+	InFlight int
+	// By says in the log who chose Mode and Approval. Default: "embedder".
+	By string
+	// Logger receives what cannot be a result, such as a panic of an observer.
+	// Default: slog.Default().
+	Logger *slog.Logger
+}
