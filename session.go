@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dsh-run/dsh/policy"
@@ -28,6 +29,8 @@ type Session struct {
 	session *tools.Session
 	local   *local.Set
 	release func() // gives back the engine
+	extra   []string
+	execs   atomic.Int64 // commands of Exec so far
 
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
@@ -48,7 +51,7 @@ func Open(ctx context.Context, o *Options) (*Session, error) {
 	if o != nil {
 		options = *o
 	}
-	s := &Session{local: local.New(options.Local), release: func() {}}
+	s := &Session{local: local.New(options.Local), release: func() {}, extra: extraRoots(&options)}
 	if err := s.open(&options); err != nil {
 		return nil, errors.Join(err, s.end())
 	}
@@ -77,7 +80,7 @@ func (s *Session) open(o *Options) error {
 		Mode: policy.ReadOnly, Root: root, Presentation: tools.Both, Logger: o.Logger,
 		Approvals: policy.NewApprovals(o.QuestionDeadline, o.Answerers...),
 	})
-	s.Registry.Guard("log-place", logPlace(extraRoots(o)))
+	s.Registry.Guard("log-place", logPlace(s.extra))
 	s.Registry.After("spill", local.Spill(&local.SpillOptions{MaxInlineTokens: o.MaxInlineTokens}))
 	for _, t := range chosen {
 		s.Registry.Add(t)
@@ -122,7 +125,7 @@ func choose(list []tools.Tool, names []string) ([]tools.Tool, error) {
 
 // begin opens the log and pins the permissions.
 func (s *Session) begin(o *Options, root string) error {
-	log, err := newLog(o, root)
+	log, err := s.newLog(o, root)
 	if err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func (s *Session) begin(o *Options, root string) error {
 	return nil
 }
 
-func newLog(o *Options, root string) (*session.Log, error) {
+func (s *Session) newLog(o *Options, root string) (*session.Log, error) {
 	if o.Temporary {
 		if o.Log != "" {
 			return nil, fmt.Errorf("a temporary log has no place, but %q was named for it", o.Log)
@@ -158,7 +161,7 @@ func newLog(o *Options, root string) (*session.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkLogPlace(path, policy.Scope{Mode: o.Mode, Root: root, Extra: extraRoots(o)}); err != nil {
+	if err := checkLogPlace(path, policy.Scope{Mode: o.Mode, Root: root, Extra: s.extra}); err != nil {
 		return nil, err
 	}
 	return session.Create(path, root, nil)

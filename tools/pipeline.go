@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dsh-run/dsh/policy"
@@ -145,7 +146,7 @@ func (c *config) unknownTool(name string) string {
 	if known := nearest(name, c.tools); known != "" {
 		return fmt.Sprintf("there is no tool %q; did you mean %q?", name, known)
 	}
-	return fmt.Sprintf("there is no tool %q; there are: %v", name, slices.Sorted(maps.Keys(c.tools)))
+	return fmt.Sprintf("there is no tool %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(c.tools)), ", "))
 }
 
 // listen asks the chain of listeners.

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	goruntime "runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsh-run/dsh"
+	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/ptc"
+	"github.com/dsh-run/dsh/sandbox"
+)
+
+type doctorFlags struct{ json bool }
+
+func newDoctor() *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use: "doctor [--json]", Short: "Say what this machine can confine", Example: "  dsh-run doctor",
+		Long: "Tries the sandbox and a program's child process, and says what each mode would\nenforce here. The exit code is 4 when commands or programs could not be confined.",
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+// findings are what doctor found out.
+type findings struct {
+	Platform string               `json:"platform"`
+	Kernel   string               `json:"kernel,omitempty"`
+	Landlock int                  `json:"landlock_abi"`
+	Backends []backendFinding     `json:"backends"`
+	Modes    []policy.Confinement `json:"modes"`
+	Programs programFinding       `json:"programs"`
+	Bash     string               `json:"bash,omitempty"`
+}
+
+type backendFinding struct {
+	Name  string `json:"name"`
+	Works bool   `json:"works"`
+	Why   string `json:"why,omitempty"`
+}
+
+// programFinding is the end of a trivial program in the child process.
+type programFinding struct {
+	Works       bool             `json:"works"`
+	Why         string           `json:"why,omitempty"`
+	Confinement *ptc.Confinement `json:"confinement,omitempty"`
+}
+
+func (f *doctorFlags) run(cmd *cobra.Command) error {
+	found := examine(cmd.Context())
+	var err error
+	if f.json {
+		err = printJSON(found)
+	} else {
+		_, err = fmt.Print(found.text())
+		err = writeError(err)
+	}
+	if err == nil && !found.healthy() {
+		return &exitError{exitUnavailable, ""}
+	}
+	return err
+}
+
+func examine(ctx context.Context) findings {
+	facts := sandbox.Probe(ctx)
+	found := findings{
+		Platform: goruntime.GOOS + "/" + goruntime.GOARCH, Kernel: facts.Kernel, Landlock: facts.Landlock,
+		Backends: []backendFinding{}, Modes: facts.Modes, Programs: tryProgram(ctx),
+	}
+	for _, b := range facts.Backends {
+		found.Backends = append(found.Backends, backendFinding(b))
+	}
+	found.Bash, _ = exec.LookPath("bash")
+	return found
+}
+
+func tryProgram(ctx context.Context) programFinding {
+	s, err := dsh.Open(ctx, &dsh.Options{Dir: os.TempDir(), Temporary: true})
+	if err != nil {
+		return programFinding{Why: err.Error()}
+	}
+	defer s.Close()
+	report, err := s.Run(ctx, "return 1", nil)
+	switch {
+	case err != nil:
+		return programFinding{Why: err.Error()}
+	case report.Failure != nil:
+		return programFinding{Why: report.Failure.Message}
+	}
+	return programFinding{Works: true, Confinement: &report.Confinement}
+}
+
+func (f findings) healthy() bool {
+	if !f.Programs.Works {
+		return false
+	}
+	for _, b := range f.Backends {
+		if b.Works {
+			return true
+		}
+	}
+	return false
+}
+
+func (f findings) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "platform   %s", f.Platform)
+	if f.Kernel != "" {
+		fmt.Fprintf(&b, ", kernel %s, Landlock ABI %d", f.Kernel, f.Landlock)
+	}
+	b.WriteString("\n")
+	for _, backend := range f.Backends {
+		fmt.Fprintf(&b, "backend    %-10s %s\n", backend.Name, verdict(backend.Works, backend.Why))
+	}
+	for _, m := range f.Modes {
+		fmt.Fprintf(&b, "mode       %-20s %s by %s", m.Mode, m.Enforcement, m.Backend)
+		if len(m.Reasons) > 0 {
+			fmt.Fprintf(&b, "; not governed: %s", strings.Join(m.Reasons, ", "))
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "programs   %s\n", verdict(f.Programs.Works, f.Programs.Why))
+	if f.Bash == "" {
+		b.WriteString("bash       not found in PATH: the bash tool cannot run\n")
+	} else {
+		fmt.Fprintf(&b, "bash       %s\n", f.Bash)
+	}
+	return b.String()
+}
+
+func verdict(works bool, why string) string {
+	if works {
+		return "works"
+	}
+	return "does not work: " + why
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/dsh-run/dsh/ptc"
+	"github.com/dsh-run/dsh/runtime"
+)
+
+// live shows a run while it goes on: printed lines on stdout, and on a
+// terminal the running calls on stderr.
+type live struct {
+	silent bool // no lines: they come in the JSON object
+
+	mu      sync.Mutex
+	board   *board
+	failure error // of writing to stdout
+}
+
+// screen is the one place that draws on the terminal; a question takes it over.
+var screen = &board{}
+
+func newLive(f *sessionFlags) *live {
+	l := &live{silent: f.json, board: screen}
+	if !f.quiet && !f.json && term.IsTerminal(int(os.Stderr.Fd())) {
+		screen.begin()
+	}
+	return l
+}
+
+func (l *live) line(line runtime.Line) {
+	if l.silent {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.board.aside(func() {
+		if _, err := fmt.Println(line.Text); err != nil && l.failure == nil {
+			l.failure = err
+		}
+	})
+}
+
+func (l *live) call(id, tool string, ended *ptc.SubCall) {
+	if ended == nil {
+		l.board.started(id, tool)
+		return
+	}
+	l.board.ended(id)
+}
+
+func (l *live) end() { l.board.end() }
+
+// maxShown is how many running calls get a line of their own.
+const maxShown = 4
+
+const (
+	redrawEvery = 100 * time.Millisecond
+	eraseLine   = "\r\x1b[2K"
+	lineUp      = "\x1b[1A"
+)
+
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// board draws the running calls at the bottom of a terminal. The zero board
+// draws nothing.
+type board struct {
+	mu      sync.Mutex
+	on      bool
+	running []running
+	done    int
+	drawn   int // lines on the screen
+	frame   int
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+type running struct {
+	id, tool string
+	since    time.Time
+}
+
+func (b *board) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.on, b.stop = true, make(chan struct{})
+	b.stopped.Go(func() { b.tick(b.stop) })
+}
+
+func (b *board) tick(stop chan struct{}) {
+	ticker := time.NewTicker(redrawEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+			b.mu.Lock()
+			b.frame++
+			b.redraw()
+			b.mu.Unlock()
+		}
+	}
+}
+
+func (b *board) end() {
+	b.mu.Lock()
+	if !b.on {
+		b.mu.Unlock()
+		return
+	}
+	b.erase()
+	b.on = false
+	close(b.stop)
+	b.mu.Unlock()
+	b.stopped.Wait()
+}
+
+func (b *board) started(id, tool string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running = append(b.running, running{id, tool, time.Now()})
+}
+
+func (b *board) ended(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running = slices.DeleteFunc(b.running, func(r running) bool { return r.id == id })
+	b.done++
+}
+
+// aside runs f while nothing is drawn.
+func (b *board) aside(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.erase()
+	f()
+}
+
+func (b *board) erase() {
+	if b.drawn == 0 {
+		return
+	}
+	text := eraseLine
+	for range b.drawn - 1 {
+		text += lineUp + eraseLine
+	}
+	fmt.Fprint(os.Stderr, text)
+	b.drawn = 0
+}
+
+func (b *board) redraw() {
+	b.erase()
+	lines := b.lines(time.Now())
+	for i, line := range lines {
+		if i > 0 {
+			fmt.Fprintln(os.Stderr)
+		}
+		fmt.Fprint(os.Stderr, line)
+	}
+	b.drawn = len(lines)
+}
+
+// lines are one per running call, or a summary when there are many.
+func (b *board) lines(now time.Time) []string {
+	mark := string(spinner[b.frame%len(spinner)])
+	if len(b.running) > maxShown {
+		return []string{fmt.Sprintf("%s %d calls running, %d done, the oldest for %s",
+			mark, len(b.running), b.done, seconds(now.Sub(b.running[0].since)))}
+	}
+	var lines []string
+	for _, r := range b.running {
+		lines = append(lines, fmt.Sprintf("%s %s %s %s", mark, r.id, r.tool, seconds(now.Sub(r.since))))
+	}
+	return lines
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+const rootHelp = `dsh-run runs TypeScript programs whose calls of tools are checked, confined and
+written down, one by one.
+
+Nothing may be changed unless --sandbox says so, and on Linux the kernel sees to
+it. What is refused, unknown or unanswered does not happen.
+
+Exit codes: 0 ok; 1 the program or tool failed; 2 usage; 3 a denial or a missing
+approval ended it; 4 no sandbox works here; 124 time limit; 130 interrupted.`
+
+// execute runs the command line and returns the exit code.
+func execute(ctx context.Context, args []string) int {
+	ctx, received := catchSignals(ctx)
+	root := newRoot()
+	root.SetArgs(args)
+	ran, err := root.ExecuteContextC(ctx)
+	code := exitCodeOf(err)
+	if message := messageOf(err); message != "" {
+		fmt.Fprintf(os.Stderr, "dsh-run: %s\n", message)
+	}
+	if usage := (*usageError)(nil); errors.As(err, &usage) && usage.flags {
+		fmt.Fprintf(os.Stderr, "'%s --help' has the flags and an example\n", ran.CommandPath())
+	}
+	if signalled := received(); signalled != 0 {
+		return signalled
+	}
+	if ran != nil && ran.Name() == "exec" {
+		return execCode(err)
+	}
+	return code
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use: "dsh-run", Short: "Run programs that call tools, confined and logged", Long: rootHelp,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagsf("%w", err) })
+	root.AddCommand(newRun(), newCall(), newTools(), newExec(), newDoctor(), newLog())
+	return root
+}
+
+// exactly is cobra.ExactArgs whose error is one of usage.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return flagsf("want %s, got %d arguments", what, len(args))
+		}
+		return nil
+	}
+}
