@@ -22,7 +22,7 @@ const hasMark = (lines: Line[]) => lines.slice(0, 10).some(({ text }) => text.in
 // uniqueStart returns the first lines of a file, as many as it takes for them
 // to stand nowhere else in it.
 function uniqueStart(lines: string[], from: number): string {
-  const text = lines.join("\n");
+  const text = lines.join("\n") + "\n";
   for (let n = from + 1; n < lines.length; n++) {
     const start = lines.slice(from, n).join("\n") + "\n";
     if (text.indexOf(start) === text.lastIndexOf(start)) return start;
