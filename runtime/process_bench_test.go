@@ -2,68 +2,38 @@ package runtime_test
 
 import (
 	"context"
-	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/dsh-run/dsh/runtime"
-	_ "github.com/dsh-run/dsh/runtime/worker"
-	"github.com/dsh-run/dsh/sandbox"
 )
 
-func startSealed(cmd *exec.Cmd, exe string) (runtime.Confinement, error) {
-	seal, err := sandbox.StartSealed(cmd, exe)
-	return runtime.Confinement{Backend: seal.Backend, Enforcement: runtime.Enforcement(seal.Enforcement), Reasons: seal.Reasons}, err
+func BenchmarkProcess(b *testing.B) {
+	trivial := "return 1"
+	sequential := "for (let i = 0; i < 1000; i++) await tools.read({path: 'a'})"
+	parallel := "await Promise.all(Array.from({length: 1000}, () => tools.read({path: 'a'})))"
+	b.Run("warm", func(b *testing.B) { benchProcess(b, trivial, 1) })
+	b.Run("cold", func(b *testing.B) { benchProcess(b, trivial, -1) })
+	b.Run("1000 sequential", func(b *testing.B) { benchProcess(b, sequential, 1) })
+	b.Run("1000 parallel", func(b *testing.B) { benchProcess(b, parallel, 1) })
 }
 
-func newProcess(t testing.TB, o runtime.ProcessOptions) *runtime.ProcessEngine {
-	t.Helper()
-	if o.Start == nil {
-		o.Start = startSealed
+// benchProcess measures runs whose worker is idle already, or that start it
+// when spares is negative.
+func benchProcess(b *testing.B, source string, spares int) {
+	engine := newProcess(b, runtime.ProcessOptions{Spares: spares})
+	host := runtime.Host{
+		Functions: []runtime.Function{{Path: []string{"read"}}},
+		Start: func(_ context.Context, _ runtime.Call, reply func(runtime.Reply)) {
+			reply(runtime.Reply{Value: []byte(`{"ok":true}`)})
+		},
 	}
-	e, err := runtime.NewProcess(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
-}
-
-func TestTmp(t *testing.T) {
-	e := newProcess(t, runtime.ProcessOptions{})
-	host := runtime.Host{Start: func(ctx context.Context, c runtime.Call, reply func(runtime.Reply)) {
-		reply(runtime.Reply{Value: []byte("1")})
-	}}
-	for _, src := range []string{"one", "seq 10", "par 1000", "loop", "mem"} {
-		begin := time.Now()
-		out, err := e.Run(context.Background(), runtime.Program{Source: src}, host)
-		t.Logf("%s: %v %+v %+v %v %v", src, time.Since(begin), out, out.Failure, string(out.Value), err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	out, err := e.Run(ctx, runtime.Program{Source: "wait"}, host)
-	t.Logf("%+v %v %v", out, out.Failure, err)
-}
-
-func benchRun(b *testing.B, src string, spares int) {
-	e := newProcess(b, runtime.ProcessOptions{Spares: spares})
-	host := runtime.Host{Start: func(ctx context.Context, c runtime.Call, reply func(runtime.Reply)) {
-		reply(runtime.Reply{Value: []byte("1")})
-	}}
 	for b.Loop() {
 		b.StopTimer()
-		if spares > 0 {
-			e.AwaitSpares()
-		}
+		engine.AwaitSpares()
 		b.StartTimer()
-		out, err := e.Run(context.Background(), runtime.Program{Source: src}, host)
-		if err != nil || out.Failure != nil {
-			b.Fatal(err, out.Failure)
+		o, err := engine.Run(context.Background(), runtime.Program{Source: source}, host)
+		if err != nil || o.Failure != nil {
+			b.Fatal(err, o.Failure)
 		}
 	}
 }
-
-func BenchmarkWarm(b *testing.B)    { benchRun(b, "one", 1) }
-func BenchmarkCold(b *testing.B)    { benchRun(b, "one", -1) }
-func BenchmarkSeq1000(b *testing.B) { benchRun(b, "seq 1000", 1) }
-func BenchmarkPar1000(b *testing.B) { benchRun(b, "par 1000", 1) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
@@ -90,6 +91,7 @@ type worker struct {
 }
 
 func (w *worker) serve() {
+	w.in.limit = math.MaxInt // the parent is trusted, and its program may have long args
 	f, err := w.in.next()
 	if err != nil || f.kind != frameRun {
 		leave(err)
@@ -99,14 +101,11 @@ func (w *worker) serve() {
 		os.Stderr.WriteString("dsh-run worker: the program cannot be decoded: " + err.Error() + "\n")
 		exitNow(exitUnfit)
 	}
-	limits := program.Limits
-	w.in.limit = max(limits.CallBytes, limits.OutputBytes) + frameSlack
-	debug.SetMemoryLimit(limits.Memory / 4 * 3)
+	debug.SetMemoryLimit(program.Limits.Memory / 4 * 3)
 	ctx, stop := context.WithCancelCause(context.Background())
 	w.stop = stop
 	w.out.kick = make(chan struct{}, 1)
 	go w.write()
-
 	go w.read()
 	widen(cpuTime())
 	w.run(ctx, program, host)
