@@ -156,7 +156,7 @@ func (f *sessionFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
 // finish closes the session and says what it ended.
 func (f *sessionFlags) finish(s *dsh.Session) {
 	for _, job := range s.EndJobs() {
-		f.remark("ended the background job %s, which was still running", job.ID)
+		f.remark("ended the background job %s, which was still running", job.JobID)
 	}
 	if err := s.Close(); err != nil {
 		f.remark("closing the session: %v", err)

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/dsh-run/dsh/sandbox"
+	"github.com/dsh-run/dsh/session/sessiontest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dsh-run": main})
+}
+
+// Scripts state in their first line what the command promises. Those whose
+// name begins with kernel- need a sandbox that works.
+func TestScripts(t *testing.T) { runScripts(t, func(kernel bool) bool { return !kernel }, setUp) }
+
+func TestKernelScripts(t *testing.T) {
+	needKernel(t)
+	launcher := buildLauncher(t)
+	runScripts(t, func(kernel bool) bool { return kernel }, func(env *testscript.Env) error {
+		env.Setenv("PATH", launcher+string(filepath.ListSeparator)+env.Getenv("PATH"))
+		return setUp(env)
+	})
+}
+
+func runScripts(t *testing.T, want func(kernel bool) bool, setUp func(*testscript.Env) error) {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	var files []string
+	for _, file := range all {
+		if want(strings.HasPrefix(filepath.Base(file), "kernel-")) {
+			files = append(files, file)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Files: files, Setup: setUp, RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command and compares its exit code with the first argument.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE command args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func needKernel(t *testing.T) {
+	t.Helper()
+	why := "no backend works"
+	for _, b := range sandbox.Probe(t.Context()).Backends {
+		if b.Works {
+			return
+		}
+		why = b.Name + ": " + b.Why
+	}
+	sessiontest.Need(t, "kernel", false, why)
+}
+
+// setUp gives a script a home outside of the temporary directories, which
+// commands may change in workspace-write.
+func setUp(env *testscript.Env) error {
+	home, err := os.MkdirTemp(outsideOfTemp, "dsh-run-script-")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { os.RemoveAll(home) })
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_STATE_HOME", "")
+	env.Setenv("NO_COLOR", "1")
+	return nil
+}
+
+// outsideOfTemp is a directory that workspace-write does not open.
+const outsideOfTemp = "/var/tmp"
+
+// buildLauncher returns the directory of the command nosandbox, which runs its
+// arguments as on a kernel without a sandbox.
+func buildLauncher(t *testing.T) string {
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "nosandbox"), "../../scripts/nosandbox")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the launcher: %v\n%s", err, out)
+	}
+	return dir
+}
