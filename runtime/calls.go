@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -63,6 +64,31 @@ func (b *books) notStarted() []int {
 		numbers = append(numbers, call.N)
 	}
 	return numbers
+}
+
+// within returns r, or what takes its place when it has more bytes than limit.
+func (r Reply) within(limit int, host *Host) Reply {
+	size := len(r.Value)
+	if r.Error != nil {
+		size = len(r.Error.Class) + len(r.Error.Message) + len(r.Error.Fields)
+	}
+	if size <= limit {
+		return r
+	}
+	return Reply{Error: &CallError{
+		Class:   host.refusalClass(),
+		Message: fmt.Sprintf("the answer of the call has %d bytes, at most %d are taken: ask for less", size, limit),
+		Fields:  json.RawMessage(`{"code":"` + codeValueTooLarge + `"}`),
+	}}
+}
+
+// refusalClass is the class of errors that the engine itself rejects calls
+// with: the first one of the host.
+func (h *Host) refusalClass() string {
+	if len(h.ErrorClasses) > 0 {
+		return h.ErrorClasses[0]
+	}
+	return "Error"
 }
 
 // hostFunction returns the native body of a function named name.
@@ -143,15 +169,12 @@ func (w *world) answer(c completion) *Failure {
 }
 
 func (w *world) deliver(p *pendingCall, r Reply) error {
+	r = r.within(w.program.Limits.CallBytes, &w.host)
 	if r.Error != nil {
 		return p.reject(w.hostError(p, r.Error))
 	}
 	if r.Value == nil {
 		return p.resolve(goja.Undefined())
-	}
-	if len(r.Value) > w.program.Limits.CallBytes {
-		w.refuse(p.reject, codeValueTooLarge, fmt.Sprintf("%s: the value is larger than %d bytes; ask for less", p.Name, w.program.Limits.CallBytes))
-		return nil
 	}
 	w.usage.BytesIn += int64(len(r.Value))
 	value, err := w.decoder().decode(r.Value)

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -90,6 +91,14 @@ type Function struct {
 	Path []string
 	// Name is what Call.Name says. Default: Path joined by dots.
 	Name string
+}
+
+// name is what Call.Name says of f.
+func (f Function) name() string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return strings.Join(f.Path, ".")
 }
 
 // Line is one printed line of the program.

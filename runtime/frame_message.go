@@ -65,14 +65,6 @@ func appendReply(buf []byte, n int, r Reply) []byte {
 	return closeFrame(buf, at)
 }
 
-// replySize is the length of the reply's body at most.
-func replySize(r Reply) int {
-	if r.Error != nil {
-		return 16 + len(r.Error.Class) + len(r.Error.Message) + len(r.Error.Fields)
-	}
-	return 1 + len(r.Value)
-}
-
 func parseReply(payload []byte) Reply {
 	b := body{rest: payload}
 	switch b.u8() {

@@ -1,10 +1,6 @@
 package runtime
 
-import (
-	"strings"
-
-	"github.com/dop251/goja"
-)
+import "github.com/dop251/goja"
 
 // lookedUp are the names that the language itself looks up on any object. On
 // the host's object they are undefined unless the host lists them: else
@@ -47,11 +43,7 @@ func (n *namespace) add(path []string, name string) {
 func (w *world) functions() *goja.Object {
 	root := newNamespace()
 	for _, f := range w.host.Functions {
-		name := f.Name
-		if name == "" {
-			name = strings.Join(f.Path, ".")
-		}
-		root.add(f.Path, name)
+		root.add(f.Path, f.name())
 	}
 	return w.namespaceObject(root, "")
 }

@@ -88,7 +88,7 @@ func (e *ProcessEngine) Run(ctx context.Context, program Program, host Host) (Ou
 	case errors.Is(err, errClosed):
 		return Outcome{}, err
 	case err != nil && ctx.Err() != nil:
-		return r.outcomeWithout(begin, stopReason(ctx)), nil
+		return r.outcomeWithout(begin, endOfContext(ctx)), nil
 	case err != nil:
 		return r.outcomeWithout(begin, startFailure(err)), nil
 	}

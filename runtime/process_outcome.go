@@ -173,20 +173,15 @@ type death struct {
 func (d death) diagnose(limits Limits) *Failure {
 	switch {
 	case d.code == exitCompute, d.cpu:
-		return timeoutOf(ComputeClock, limits.Compute)
+		return timeout(ComputeClock, limits.Compute)
 	case d.code == exitWall:
-		return timeoutOf(WallClock, limits.Wall)
-	case d.code == exitMemory, outOfMemory(d.words):
-		return &Failure{Kind: MemoryLimit,
-			Message: fmt.Sprintf("the program needs more memory than its limit of %d MiB", limits.Memory>>20)}
+		return timeout(WallClock, limits.Wall)
+	case d.code == exitMemory, speaksOfMemory(d.words):
+		return outOfMemory(limits.Memory)
 	case !d.started && strings.Contains(d.words, "stack overflow"):
 		return &Failure{Kind: Syntax, Message: "nested too deeply to parse"}
 	}
 	return &Failure{Kind: EngineExit, Message: "the worker process ended in the middle of the run: " + d.how()}
-}
-
-func timeoutOf(clock Clock, limit time.Duration) *Failure {
-	return &Failure{Kind: Timeout, Clock: clock, Message: fmt.Sprintf("%s limit of %v reached", clock, limit)}
 }
 
 func (d death) how() string {
@@ -200,7 +195,7 @@ func (d death) how() string {
 	return how
 }
 
-func outOfMemory(words string) bool {
+func speaksOfMemory(words string) bool {
 	words = strings.ToLower(words)
 	return slices.ContainsFunc([]string{"out of memory", "cannot allocate", "pthread_create failed",
 		"failed to create new os thread"}, func(sign string) bool { return strings.Contains(words, sign) })

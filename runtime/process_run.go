@@ -3,10 +3,8 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -54,19 +52,16 @@ type run struct {
 }
 
 func newRun(ctx context.Context, program Program, host Host) (*run, error) {
-	if err := checkMisuse(&program, &host); err != nil {
+	program, host, err := prepare(program, host)
+	if err != nil {
 		return nil, err
 	}
-	r := &run{ctx: ctx, program: program, host: host, limits: program.Limits.WithDefaults(),
+	r := &run{ctx: ctx, program: program, host: host, limits: program.Limits,
 		names: map[string]string{}, open: map[int]struct{}{}}
 	r.answered = sync.NewCond(&r.mu)
 	r.logs.limit = r.limits.OutputBytes
 	for _, f := range host.Functions {
-		name := f.Name
-		if name == "" {
-			name = strings.Join(f.Path, ".")
-		}
-		r.names[name] = name
+		r.names[f.name()] = f.name()
 	}
 	return r, nil
 }
@@ -74,25 +69,15 @@ func newRun(ctx context.Context, program Program, host Host) (*run, error) {
 // refuse says why the program is not even sent to a worker.
 func (r *run) refuse(ctx context.Context) *Failure {
 	if ctx.Err() != nil {
-		return stopReason(ctx)
+		return endOfContext(ctx)
 	}
-	return sourceFailure(r.program.Source, r.limits)
+	return checkSource(r.program.Source, r.limits.Source)
 }
 
 // outcomeWithout is the outcome of a run that found no worker.
 func (r *run) outcomeWithout(begin time.Time, failure *Failure) Outcome {
 	return Outcome{Failure: failure, Usage: Usage{Wall: time.Since(begin)},
 		Confinement: Confinement{Isolation: Process, Enforcement: EnforcementNone}}
-}
-
-// stopReason is the failure that an ended context asks for.
-func stopReason(ctx context.Context) *Failure {
-	cause := context.Cause(ctx)
-	var failure *Failure
-	if errors.As(cause, &failure) {
-		return failure
-	}
-	return &Failure{Kind: Abort, Message: "the run was stopped: " + cause.Error()}
 }
 
 // on runs the program on c.
@@ -132,14 +117,14 @@ func (r *run) watch() func() {
 	wall = time.AfterFunc(r.limits.Wall, func() {
 		once.Lock()
 		defer once.Unlock()
-		if left := r.limits.Wall - (time.Since(start) - r.human()); left > 0 {
+		if left := r.limits.Wall - (time.Since(start) - r.host.Human()); left > 0 {
 			wall.Reset(left)
 			return
 		}
-		r.stop(timeoutOf(WallClock, r.limits.Wall), wallGrace)
+		r.stop(timeout(WallClock, r.limits.Wall), wallGrace)
 	})
 	once.Unlock()
-	disarm := context.AfterFunc(r.ctx, func() { r.stop(stopReason(r.ctx), abortGrace) })
+	disarm := context.AfterFunc(r.ctx, func() { r.stop(endOfContext(r.ctx), abortGrace) })
 	return func() {
 		disarm()
 		wall.Stop()
@@ -149,13 +134,6 @@ func (r *run) watch() func() {
 			r.killer.Stop()
 		}
 	}
-}
-
-func (r *run) human() time.Duration {
-	if r.host.Human == nil {
-		return 0
-	}
-	return r.host.Human()
 }
 
 // stop asks the worker to end and kills it after the grace.
@@ -259,20 +237,12 @@ func (r *run) reply(n int, reply Reply) {
 		r.answered.Broadcast()
 	}
 	over := r.stopped != nil
-	reply = r.fit(reply)
+	reply = reply.within(r.limits.CallBytes, &r.host)
 	r.bytesIn += int64(len(reply.Value))
 	r.mu.Unlock()
 	if !over {
 		r.out.commit(appendReply(r.out.begin(), n, reply))
 	}
-}
-
-// fit replaces a reply that must not cross.
-func (r *run) fit(reply Reply) Reply {
-	if replySize(reply) <= r.limits.CallBytes+1 {
-		return reply
-	}
-	return Reply{Error: valueTooLarge("value", replySize(reply), r.limits.CallBytes)}
 }
 
 func (r *run) log(f frame) error {
@@ -346,7 +316,7 @@ func (r *run) outcome(wall time.Duration, peak int64) Outcome {
 	defer r.mu.Unlock()
 	out := Outcome{Failure: r.failure(), Confinement: r.c.confinement}
 	use := &out.Usage
-	*use = Usage{Wall: wall, Human: min(r.human(), wall), Calls: len(r.started), PeakMemory: peak,
+	*use = Usage{Wall: wall, Human: min(r.host.Human(), wall), Calls: len(r.started), PeakMemory: peak,
 		BytesIn: r.bytesIn, BytesOut: r.bytesOut}
 	if r.done != nil {
 		use.Compute = min(r.done.Compute, wall)
@@ -381,29 +351,4 @@ func (r *run) failure() *Failure {
 		return &Failure{Kind: Protocol, Message: "the worker process broke the protocol: it ended in the middle of a frame"}
 	}
 	return d.diagnose(r.limits)
-}
-
-// valueTooLarge rejects a call whose arguments or value exceed CallBytes.
-func valueTooLarge(what string, size, limit int) *CallError {
-	return &CallError{Message: fmt.Sprintf("the %s has %d bytes, at most %d are allowed", what, size, limit),
-		Fields: []byte(`{"code":"VALUE_TOO_LARGE"}`)}
-}
-
-// checkMisuse refuses what is the caller's mistake, not the program's.
-func checkMisuse(program *Program, host *Host) error {
-	if host.Start == nil {
-		return errors.New("runtime: Host.Start is needed: a function that starts a call")
-	}
-	if program.Language != "" && program.Language != TypeScript {
-		return fmt.Errorf("runtime: this engine runs the language %q, the program is in %q", TypeScript, program.Language)
-	}
-	return nil
-}
-
-func sourceFailure(source string, limits Limits) *Failure {
-	if len(source) <= limits.Source {
-		return nil
-	}
-	return &Failure{Kind: SourceLimit,
-		Message: fmt.Sprintf("the source has %d bytes, at most %d are allowed", len(source), limits.Source)}
 }

@@ -26,8 +26,8 @@ type compiled struct {
 // compile makes a program of the author's text. Plain JavaScript is tried
 // first, because it costs a tenth of the transformation.
 func compile(name, text string, limit int) (*compiled, *Failure) {
-	if len(text) > limit {
-		return nil, &Failure{Kind: SourceLimit, Message: fmt.Sprintf("the source is %d bytes long; at most %d are taken", len(text), limit)}
+	if failure := checkSource(text, limit); failure != nil {
+		return nil, failure
 	}
 	text = unfence(text)
 	found := survey(text)

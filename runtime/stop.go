@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -136,7 +134,7 @@ func (g *governor) next() time.Duration {
 	case wall <= 0:
 		g.stop(timeout(WallClock, g.limits.Wall))
 	case g.overMemory():
-		g.stop(&Failure{Kind: MemoryLimit, Message: "the program needs more memory than it may use: keep less in memory at one time"})
+		g.stop(outOfMemory(g.limits.Memory))
 	}
 	if g.entered.Load() == 0 {
 		compute = max(compute, pollInterval)
@@ -162,21 +160,4 @@ func (g *governor) finish() {
 	g.cancelCalls()
 	close(g.ended)
 	g.watch.Wait()
-}
-
-func timeout(clock Clock, limit time.Duration) *Failure {
-	message := fmt.Sprintf("the program computed for longer than its limit of %v", limit)
-	if clock == WallClock {
-		message = fmt.Sprintf("the run took longer than its limit of %v, calls included", limit)
-	}
-	return &Failure{Kind: Timeout, Clock: clock, Message: message}
-}
-
-// endOfContext is the failure of a run whose context ended.
-func endOfContext(ctx context.Context) *Failure {
-	cause := context.Cause(ctx)
-	if f := (*Failure)(nil); errors.As(cause, &f) {
-		return f
-	}
-	return &Failure{Kind: Abort, Message: "the caller ended the run: " + cause.Error()}
 }

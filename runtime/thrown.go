@@ -172,11 +172,7 @@ func (w *world) newError(class, message string) *goja.Object {
 
 // refuse rejects a call that the host never sees.
 func (w *world) refuse(reject func(any) error, code, message string) {
-	class := ""
-	if len(w.host.ErrorClasses) > 0 {
-		class = w.host.ErrorClasses[0]
-	}
-	e := w.newError(class, message)
+	e := w.newError(w.host.refusalClass(), message)
 	_ = e.DefineDataProperty("code", w.vm.ToValue(code), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
 	if err := reject(e); err != nil {
 		panic(err)
