@@ -82,7 +82,7 @@ func (s *Session) Exec(ctx context.Context, cmd *exec.Cmd) (ExecEnd, error) {
 		return ExecEnd{}, fmt.Errorf("the command could not be logged, so it did not run: %w", err)
 	}
 	begun := time.Now()
-	end, err := execIn(ctx, scope, s.Log().ID(), cmd)
+	end, err := execIn(ctx, sandbox.Policy{Scope: scope, SessionID: s.Log().ID(), RequireFull: s.full}, cmd)
 	end.Duration = time.Since(begun)
 	if logErr := s.logExec(start.ID, end, err); err == nil && logErr != nil {
 		err = fmt.Errorf("the command ended with exit code %d, but its end could not be logged: %w", end.ExitCode, logErr)
@@ -106,12 +106,12 @@ func (s *Session) logExec(id string, end ExecEnd, err error) error {
 	return s.Log().Sync()
 }
 
-// execIn runs cmd with the file effects of scope.
-func execIn(ctx context.Context, scope policy.Scope, id string, cmd *exec.Cmd) (ExecEnd, error) {
-	if scope.Mode == policy.DangerFullAccess {
+// execIn runs cmd with the file effects that p allows.
+func execIn(ctx context.Context, p sandbox.Policy, cmd *exec.Cmd) (ExecEnd, error) {
+	if p.Mode == policy.DangerFullAccess {
 		return execFree(ctx, cmd)
 	}
-	confined, err := sandbox.Confine(ctx, sandbox.Policy{Scope: scope, SessionID: id})
+	confined, err := sandbox.Confine(ctx, p)
 	if err != nil {
 		return ExecEnd{}, err
 	}

@@ -30,6 +30,7 @@ type Session struct {
 	local   *local.Set
 	release func() // gives back the engine
 	extra   []string
+	full    bool // partial enforcement is refused
 	execs   atomic.Int64 // commands of Exec so far
 
 	ctx    context.Context // ends with the session
@@ -52,6 +53,7 @@ func Open(ctx context.Context, o *Options) (*Session, error) {
 		options = *o
 	}
 	s := &Session{local: local.New(options.Local), release: func() {}, extra: extraRoots(&options)}
+	s.full = options.Local != nil && options.Local.RequireFull
 	if err := s.open(&options); err != nil {
 		return nil, errors.Join(err, s.end())
 	}

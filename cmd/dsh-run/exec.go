@@ -76,7 +76,7 @@ func (f *execFlags) explain(s *dsh.Session, end dsh.ExecEnd) {
 		f.remark("%s %s", c.Marker(), deniedPath(c))
 	}
 	if end.Leftovers > 0 {
-		f.remark("ended %d processes that outlived the command", end.Leftovers)
+		f.remark("ended what outlived the command; processes: %d", end.Leftovers)
 	}
 }
 
