@@ -20,8 +20,11 @@ type child struct {
 	confinement Confinement
 	words       *lastOutput
 	base        memoryStatus // at READY
-	reapOnce    sync.Once
-	death       death
+
+	mu     sync.Mutex // held while the process id must stay this worker's
+	reaped bool
+	death  death
+	peak   int64 // memory that was needed beyond base; 0: unknown
 }
 
 // memoryStatus are figures of /proc/<pid>/status in bytes.
@@ -125,13 +128,30 @@ const (
 
 // reap kills the worker, waits for its end and learns how it came.
 func (c *child) reap() {
-	c.reapOnce.Do(func() {
-		_ = c.cmd.Process.Kill()
-		_ = c.cmd.Wait()
-		c.death = deathOf(c.cmd.ProcessState)
-		c.death.words = c.words.wait()
-		_ = c.conn.Close()
-	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reaped {
+		return
+	}
+	c.reaped = true
+	if m, err := readMemory(c.cmd.Process.Pid); err == nil && c.base.resident > 0 {
+		c.peak = max(0, m.peak-c.base.resident)
+	}
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+	c.death = deathOf(c.cmd.ProcessState)
+	c.death.words = c.words.wait()
+	_ = c.conn.Close()
+}
+
+// limitRun sets the kernel's limits for the run that begins.
+func (c *child) limitRun(limits Limits) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reaped {
+		return errors.New("the worker process was ended")
+	}
+	return limitProcess(c.cmd.Process.Pid, limits, c.base)
 }
 
 // lastOutput keeps the head and the tail of a stream.
@@ -177,33 +197,24 @@ func (l *lastOutput) wait() string {
 	return strings.ToValidUTF8(string(l.head)+string(l.tail), "\uFFFD")
 }
 
-// A spare is a worker that is being started or is ready.
+// A spare is a worker that is being started or is ready, until it is gone.
 type spare struct {
 	ready chan struct{} // closed when child or err is set
 	child *child
 	err   error
 }
 
-// discard ends a spare that nobody will use.
-func (s *spare) discard() {
-	<-s.ready
-	if s.child != nil {
-		s.child.reap()
-	}
-}
-
-// get waits for the spare, not longer than ctx.
-func (s *spare) get(ctx context.Context) (*child, error) {
+// await waits until the worker is ready or failed, not longer than ctx.
+func (s *spare) await(ctx context.Context) error {
 	select {
 	case <-s.ready:
-		return s.child, s.err
+		return s.err
 	default:
 	}
 	select {
 	case <-s.ready:
-		return s.child, s.err
+		return s.err
 	case <-ctx.Done():
-		go s.discard()
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }

@@ -56,10 +56,11 @@ const memorySlack = 48 << 20
 // and the transformer and comes in whole seconds.
 const cpuSlack = 2 * time.Second
 
-// limitRun sets the kernel's limits for the run that begins.
-func (c *child) limitRun(limits Limits) error {
+// limitProcess sets the kernel's limits of a worker that needed base when it
+// was ready.
+func limitProcess(pid int, limits Limits, base memoryStatus) error {
 	cpu := uint64((2*limits.Compute + cpuSlack + time.Second - 1) / time.Second)
-	data := uint64(c.base.data) + uint64(limits.Memory) + memorySlack
+	data := uint64(base.data) + uint64(limits.Memory) + memorySlack
 	for _, l := range []struct {
 		resource  int
 		soft, end uint64
@@ -69,7 +70,7 @@ func (c *child) limitRun(limits Limits) error {
 		{unix.RLIMIT_CORE, 0, 0},
 		{unix.RLIMIT_NOFILE, 16, 16},
 	} {
-		if err := unix.Prlimit(c.cmd.Process.Pid, l.resource, &unix.Rlimit{Cur: l.soft, Max: l.end}, nil); err != nil {
+		if err := unix.Prlimit(pid, l.resource, &unix.Rlimit{Cur: l.soft, Max: l.end}, nil); err != nil {
 			return fmt.Errorf("set resource limit %d of the worker: %w", l.resource, err)
 		}
 	}

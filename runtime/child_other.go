@@ -15,7 +15,7 @@ func socketPair() (ours, theirs *os.File, err error) { return nil, nil, errNoWor
 
 func (c *child) quiet() bool { return false }
 
-func (c *child) limitRun(Limits) error { return errNoWorkers }
+func limitProcess(int, Limits, memoryStatus) error { return errNoWorkers }
 
 func readMemory(int) (memoryStatus, error) { return memoryStatus{}, errNoWorkers }
 

@@ -82,7 +82,7 @@ type Usage struct {
 	Wall    time.Duration // from start to end
 	Calls   int           // calls made, refused ones too
 	// PeakMemory of the program's world in bytes; 0 where the engine cannot
-	// tell it apart from the process.
+	// tell it apart from the process, or the process died of the program.
 	PeakMemory int64
 	BytesIn    int64 // values of calls, into the program
 	BytesOut   int64 // arguments of calls, out of the program

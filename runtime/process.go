@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -38,9 +40,12 @@ type ProcessEngine struct {
 	// once do not make each other miss ReadyTimeout.
 	starting chan struct{}
 
-	mu     sync.Mutex
-	spares []*spare
-	closed bool
+	open context.Context // ends with Close
+	end  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	spares  []*spare            // idle, the oldest first
+	workers map[*spare]struct{} // all that were begun and are not gone
 }
 
 var _ Engine = (*ProcessEngine)(nil)
@@ -69,21 +74,26 @@ func NewProcess(o *ProcessOptions) (*ProcessEngine, error) {
 		options.Spares = 1
 	}
 	orDefault(&options.ReadyTimeout, 2*time.Second)
-	return &ProcessEngine{options: options, starting: make(chan struct{}, max(2, goruntime.NumCPU()))}, nil
+	e := &ProcessEngine{options: options, starting: make(chan struct{}, max(2, goruntime.NumCPU())), workers: map[*spare]struct{}{}}
+	e.open, e.end = context.WithCancelCause(context.Background())
+	return e, nil
 }
 
-// Run is as [Engine] says. The program may need one worker more than there
-// are spares: then it waits for that to start.
+// Run is as [Engine] says. Where no idle worker is left it waits for a new one
+// to start. An engine that was closed refuses with an error.
 func (e *ProcessEngine) Run(ctx context.Context, program Program, host Host) (Outcome, error) {
 	begin := time.Now()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r, err := newRun(ctx, program, host)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if failure := r.refuse(ctx); failure != nil {
+	if failure := r.refuse(); failure != nil {
 		return r.outcomeWithout(begin, failure), nil
 	}
-	c, err := e.take(ctx)
+	defer context.AfterFunc(e.open, func() { cancel(context.Cause(e.open)) })()
+	s, err := e.take(ctx)
 	switch {
 	case errors.Is(err, errClosed):
 		return Outcome{}, err
@@ -95,12 +105,12 @@ func (e *ProcessEngine) Run(ctx context.Context, program Program, host Host) (Ou
 	// A short run is not slowed down by the start of its successor.
 	later := time.AfterFunc(refillAfter, e.refill)
 	defer func() {
-		c.reap()
+		e.discard(s)
 		if later.Stop() {
 			e.refill()
 		}
 	}()
-	return r.on(c, begin), nil
+	return r.on(s.child, begin), nil
 }
 
 // refillAfter is a little more than a warm run of a trivial program takes.
@@ -122,19 +132,22 @@ func startFailure(err error) *Failure {
 }
 
 // take returns a ready worker: a spare, or a new one if none is left alive.
-func (e *ProcessEngine) take(ctx context.Context) (*child, error) {
+func (e *ProcessEngine) take(ctx context.Context) (*spare, error) {
 	for {
 		s, fresh, err := e.next()
 		if err != nil {
 			return nil, err
 		}
-		c, err := s.get(ctx)
+		err = s.await(ctx)
 		switch {
-		case err == nil && c.quiet():
-			return c, nil
-		case err == nil:
-			c.reap()
-		case fresh, ctx.Err() != nil:
+		case err == nil && (fresh || s.child.quiet()):
+			return s, nil
+		case ctx.Err() != nil:
+			go e.discard(s) // which may still be starting
+			return nil, ctx.Err()
+		}
+		e.discard(s)
+		if fresh {
 			return nil, err
 		}
 	}
@@ -145,18 +158,20 @@ func (e *ProcessEngine) next() (s *spare, fresh bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.closed:
+	case e.open.Err() != nil:
 		return nil, false, errClosed
 	case len(e.spares) == 0:
 		return e.begin(), true, nil
 	}
 	s = e.spares[0]
-	e.spares = append(e.spares[:0], e.spares[1:]...)
+	e.spares = slices.Delete(e.spares, 0, 1)
 	return s, false, nil
 }
 
+// begin is called locked.
 func (e *ProcessEngine) begin() *spare {
 	s := &spare{ready: make(chan struct{})}
+	e.workers[s] = struct{}{}
 	go func() {
 		e.starting <- struct{}{}
 		s.child, s.err = startChild(&e.options)
@@ -170,20 +185,33 @@ func (e *ProcessEngine) begin() *spare {
 func (e *ProcessEngine) refill() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for !e.closed && len(e.spares) < e.options.Spares {
+	for e.open.Err() == nil && len(e.spares) < e.options.Spares {
 		e.spares = append(e.spares, e.begin())
 	}
 }
 
-// Close ends the idle workers and returns when they are gone. Runs in progress
-// go on; later ones are refused with an error.
+// discard ends a worker, once it has started.
+func (e *ProcessEngine) discard(s *spare) {
+	<-s.ready
+	if s.child != nil {
+		s.child.reap()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.workers, s)
+}
+
+// Close ends the idle workers and the runs in progress, which fail as aborted,
+// and returns when no worker process is left. It does not wait for the host
+// calls of those runs: their Run does.
 func (e *ProcessEngine) Close() error {
 	e.mu.Lock()
-	spares := e.spares
-	e.spares, e.closed = nil, true
+	e.end(&Failure{Kind: Abort, Message: "the engine was closed"})
+	workers := slices.Collect(maps.Keys(e.workers))
+	e.spares = nil
 	e.mu.Unlock()
-	for _, s := range spares {
-		s.discard()
+	for _, s := range workers {
+		e.discard(s)
 	}
 	return nil
 }

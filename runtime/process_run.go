@@ -67,9 +67,9 @@ func newRun(ctx context.Context, program Program, host Host) (*run, error) {
 }
 
 // refuse says why the program is not even sent to a worker.
-func (r *run) refuse(ctx context.Context) *Failure {
-	if ctx.Err() != nil {
-		return endOfContext(ctx)
+func (r *run) refuse() *Failure {
+	if r.ctx.Err() != nil {
+		return endOfContext(r.ctx)
 	}
 	return checkSource(r.program.Source, r.limits.Source)
 }
@@ -94,8 +94,8 @@ func (r *run) on(c *child, begin time.Time) Outcome {
 	}
 	defer r.watch()()
 	r.read()
-	peak := r.end()
-	return r.outcome(time.Since(begin), peak)
+	r.end()
+	return r.outcome(time.Since(begin))
 }
 
 // send limits the worker and hands it the program.
@@ -293,14 +293,8 @@ func (r *run) openCalls() []int {
 	return open
 }
 
-// end ends the worker and awaits the calls; it returns the memory that the
-// program needed.
-func (r *run) end() (peak int64) {
-	if r.done != nil {
-		if m, err := readMemory(r.c.cmd.Process.Pid); err == nil {
-			peak = max(0, m.peak-r.c.base.resident)
-		}
-	}
+// end ends the worker and awaits the calls.
+func (r *run) end() {
 	r.c.reap()
 	r.cancel()
 	r.mu.Lock()
@@ -308,15 +302,14 @@ func (r *run) end() (peak int64) {
 		r.answered.Wait()
 	}
 	r.mu.Unlock()
-	return peak
 }
 
-func (r *run) outcome(wall time.Duration, peak int64) Outcome {
+func (r *run) outcome(wall time.Duration) Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Outcome{Failure: r.failure(), Confinement: r.c.confinement}
 	use := &out.Usage
-	*use = Usage{Wall: wall, Human: min(r.host.Human(), wall), Calls: len(r.started), PeakMemory: peak,
+	*use = Usage{Wall: wall, Human: min(r.host.Human(), wall), Calls: len(r.started), PeakMemory: r.c.peak,
 		BytesIn: r.bytesIn, BytesOut: r.bytesOut}
 	if r.done != nil {
 		use.Compute = min(r.done.Compute, wall)
@@ -344,6 +337,8 @@ func (r *run) failure() *Failure {
 		return r.done.Failure
 	case errors.As(r.broken, &broken):
 		return &Failure{Kind: Protocol, Message: "the worker process broke the protocol: it sent " + broken.what}
+	case r.ctx.Err() != nil:
+		return endOfContext(r.ctx)
 	}
 	d := r.c.death
 	d.started = r.compiled
