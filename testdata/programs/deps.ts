@@ -31,7 +31,10 @@ async function lineCount(file: string): Promise<number> {
   return total_lines ?? 0;
 }
 
-await Promise.all(packages.flatMap((p) => p.files.map(async (file) => { p.lines += await lineCount(file); })));
+await Promise.all(packages.map(async (p) => {
+  const counts = await Promise.all(p.files.map(lineCount));
+  p.lines = counts.reduce((sum, n) => sum + n, 0);
+}));
 
 const importers = new Map<string, number>();
 for (const { imports } of packages) {

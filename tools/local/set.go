@@ -23,6 +23,14 @@ type Options struct {
 	// Environment are names of variables that commands get although they look
 	// like secrets. Default: none.
 	Environment []string
+	// Facts are variables that every command gets besides those of this
+	// package. A name that is not to be given, or that two owners give, is a
+	// programmer's error: New panics. Default: none.
+	Facts []Fact
+	// MaxInlineTokens bounds the text that a model gets of a command, at four
+	// bytes a token. It should be what [Spill] has, so that nothing is cut
+	// twice. Default: 12500.
+	MaxInlineTokens int
 	// OneShot ends with its session what a command line started: a foreground
 	// command that reaches its timeout is killed by default instead of going on
 	// as a job. Default: false.
@@ -57,7 +65,9 @@ func New(o *Options) *Set {
 		s.options.Extra = slices.Clone(o.Extra)
 		s.options.Protected = slices.Clone(o.Protected)
 		s.options.Environment = slices.Clone(o.Environment)
+		s.options.Facts = slices.Clone(o.Facts)
 	}
+	checkFacts(s.options.Facts)
 	return s
 }
 

@@ -68,23 +68,29 @@ func splitText(content []tools.Content) (text string, others []tools.Content) {
 
 // spillTo writes text to a new file of dir that only its owner can read.
 func spillTo(dir, tool, text string) (string, error) {
-	segment := strings.Map(func(r rune) rune {
-		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, tool)
-	path := filepath.Join(dir, segment+"-"+rand.Text()+".txt")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|noFollow, 0o600)
+	f, err := createSpill(dir, tool)
 	if err != nil {
 		return "", err
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(path) // half a text would be taken for the whole
+		_ = os.Remove(f.Name()) // half a text would be taken for the whole
 		return "", err
 	}
-	return path, nil
+	return f.Name(), nil
+}
+
+// createSpill makes a new file of dir, named after what is written to it, that
+// only its owner can read.
+func createSpill(dir, name string) (*os.File, error) {
+	segment := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+	path := filepath.Join(dir, segment+"-"+rand.Text()+".txt")
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|noFollow, 0o600)
 }
 
 // headAndTail is the beginning and the end of text, and between them what is

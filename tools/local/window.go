@@ -54,7 +54,7 @@ func (l limits) cost(text []byte) int {
 func encodedRune(text []byte) (size, cost int) {
 	c := text[0]
 	switch {
-	case c == '"' || c == '\\' || c == '\t' || c == '\r':
+	case c == '"' || c == '\\' || c == '\t' || c == '\r' || c == '\n':
 		return 1, 2
 	case c < 0x20 || c == 0x7f:
 		return 1, 6
