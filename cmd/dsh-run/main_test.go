@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dsh-run/dsh/sandbox"
+	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/session/sessiontest"
 )
 
@@ -46,7 +49,7 @@ func runScripts(t *testing.T, want func(kernel bool) bool, setUp func(*testscrip
 	}
 	testscript.Run(t, testscript.Params{
 		Files: files, Setup: setUp, RequireExplicitExec: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "inflight": inFlight},
 	})
 }
 
@@ -67,6 +70,39 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// inFlight checks that a log has at least so many sub-calls of a tool, and that
+// at some moment so many of them had been made and had no result yet.
+func inFlight(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: inflight LOG TOOL CALLS IN-FLIGHT")
+	}
+	calls, open, most := 0, map[string]bool{}, 0
+	ts.Check(session.Read(ts.MkAbs(args[0]), func(e session.Event) bool {
+		var data struct {
+			CallID   string `json:"call_id"`
+			ParentID string `json:"parent_id"`
+			Tool     string `json:"tool"`
+		}
+		ts.Check(json.Unmarshal(e.Data, &data))
+		switch {
+		case e.Type == session.ToolCall && data.ParentID != "" && data.Tool == args[1]:
+			calls++
+			open[data.CallID] = true
+			most = max(most, len(open))
+		case e.Type == session.ToolResult:
+			delete(open, data.CallID)
+		}
+		return true
+	}))
+	wantCalls, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	wantMost, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	if calls < wantCalls || most < wantMost {
+		ts.Fatalf("%d calls of %s, at most %d in flight; want %d and %d", calls, args[1], most, wantCalls, wantMost)
 	}
 }
 
@@ -93,7 +129,10 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_STATE_HOME", "")
 	env.Setenv("NO_COLOR", "1")
-	return nil
+	env.Setenv("GOROOT", goruntime.GOROOT())
+	programs, err := filepath.Abs("../../testdata/programs")
+	env.Setenv("PROGRAMS", programs)
+	return err
 }
 
 // outsideOfTemp is a directory that workspace-write does not open.
