@@ -50,7 +50,22 @@ func startTree(cmd *exec.Cmd, start func(*exec.Cmd) error) (*Tree, error) {
 	// It fails for who became another user at once, whose cores the kernel
 	// withholds by itself.
 	_ = dropCores(cmd.Process.Pid)
-	return &Tree{cmd: cmd, family: newFamily(cmd)}, nil
+	t := &Tree{cmd: cmd, family: newFamily(cmd)}
+	live.Store(t, true)
+	return t, nil
+}
+
+// live are the trees that nobody has waited for.
+var live sync.Map
+
+// KillAll kills every tree that this process started and that has not ended,
+// confined or not, as far as its processes can be found. It is for a program
+// that is about to exit and cannot wait.
+func KillAll() {
+	live.Range(func(t, _ any) bool {
+		t.(*Tree).killNow()
+		return true
+	})
 }
 
 // Report is what is known of a command after its end.
@@ -81,6 +96,7 @@ func (t *Tree) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
+	live.Delete(t)
 	if t.timer != nil {
 		t.timer.Stop()
 	}

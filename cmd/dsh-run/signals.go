@@ -7,10 +7,12 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/dsh-run/dsh/sandbox"
 )
 
 // catchSignals ends the context at the first signal; the second ends the
-// process at once. The function says which exit code a signal demands, 0 when
+// process at once, and the commands it started. The function says which exit code a signal demands, 0 when
 // none came.
 func catchSignals(ctx context.Context) (context.Context, func() int) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -20,6 +22,7 @@ func catchSignals(ctx context.Context) (context.Context, func() int) {
 	go func() {
 		for s := range signals {
 			if !code.CompareAndSwap(0, int32(signalCode(s))) {
+				sandbox.KillAll()
 				os.Exit(int(code.Load()))
 			}
 			cancel(fmt.Errorf("the command received the signal %q", s))
