@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	goruntime "runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,7 +128,11 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_STATE_HOME", "")
 	env.Setenv("NO_COLOR", "1")
-	env.Setenv("GOROOT", goruntime.GOROOT())
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return err
+	}
+	env.Setenv("GOROOT", strings.TrimSpace(string(goroot)))
 	programs, err := filepath.Abs("../../testdata/programs")
 	env.Setenv("PROGRAMS", programs)
 	return err

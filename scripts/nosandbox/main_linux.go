@@ -16,7 +16,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(125, errors.New("want a command: nosandbox argv..."))
+		fail(125, errors.New("usage: nosandbox command [argument]"))
 	}
 	path, err := exec.LookPath(os.Args[1])
 	if err != nil {

@@ -67,13 +67,6 @@ func (o *output) close() {
 	o.file.close()
 }
 
-// forget frees what a portion would have had of the beginning.
-func (o *output) forget() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.head = nil
-}
-
 // saved is the file's path, empty where there is none, and why it has not all
 // that it should have.
 func (o *output) saved() (path string, err error) {
