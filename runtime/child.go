@@ -105,6 +105,8 @@ func (c *child) awaitReady(hello []byte, o *ProcessOptions) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("the worker was not ready within %v: the program that it runs must import %s%s",
 			o.ReadyTimeout, workerPackage, workerHint)
+	case errors.As(err, new(*breach)):
+		return err
 	case err != nil:
 		c.reap()
 		return fmt.Errorf("the worker ended before it was ready (%s): the program that it runs must import %s%s",
@@ -112,7 +114,7 @@ func (c *child) awaitReady(hello []byte, o *ProcessOptions) error {
 	case f.kind == frameFailed:
 		return &unfitError{clip(string(f.body), 2000)}
 	case f.kind != frameReady || string(f.body) != string(hello):
-		return breachf("the worker's first frame is not the one that was asked for")
+		return breachf("another first frame than the one that was asked for")
 	}
 	c.base, err = readMemory(c.cmd.Process.Pid)
 	if err != nil {

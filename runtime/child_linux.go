@@ -52,25 +52,21 @@ func (c *child) quiet() bool {
 // own, and the steps in which the heap grows.
 const memorySlack = 48 << 20
 
-// cpuSlack is added to the processor time, which also counts the collector
-// and the transformer and comes in whole seconds.
-const cpuSlack = 2 * time.Second
-
 // limitProcess sets the kernel's limits of a worker that needed base when it
 // was ready.
 func limitProcess(pid int, limits Limits, base memoryStatus) error {
-	cpu := uint64((2*limits.Compute + cpuSlack + time.Second - 1) / time.Second)
+	cpu := uint64(limits.processor() / time.Second)
 	data := uint64(base.data) + uint64(limits.Memory) + memorySlack
 	for _, l := range []struct {
-		resource  int
-		soft, end uint64
+		resource int
+		most     uint64
 	}{
-		{unix.RLIMIT_DATA, data, data},
-		{unix.RLIMIT_CPU, cpu, cpu + 1},
-		{unix.RLIMIT_CORE, 0, 0},
-		{unix.RLIMIT_NOFILE, 16, 16},
+		{unix.RLIMIT_DATA, data},
+		{unix.RLIMIT_CPU, cpu}, // soft and hard alike: Go programs ignore SIGXCPU
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_NOFILE, 16},
 	} {
-		if err := unix.Prlimit(pid, l.resource, &unix.Rlimit{Cur: l.soft, Max: l.end}, nil); err != nil {
+		if err := unix.Prlimit(pid, l.resource, &unix.Rlimit{Cur: l.most, Max: l.most}, nil); err != nil {
 			return fmt.Errorf("set resource limit %d of the worker: %w", l.resource, err)
 		}
 	}
@@ -120,5 +116,5 @@ func deathOf(state *os.ProcessState) death {
 	if !ok || !status.Signaled() {
 		return death{code: state.ExitCode()}
 	}
-	return death{code: -1, signal: status.Signal().String(), cpu: status.Signal() == syscall.SIGXCPU}
+	return death{code: -1, signal: status.Signal().String(), used: state.UserTime() + state.SystemTime()}
 }

@@ -47,10 +47,20 @@ const (
 	frameSlack = 1 << 20
 )
 
+// longestReport bounds the report of a run, which may list all calls.
+func longestReport(l Limits) int { return frameSlack + 16*min(l.Calls, 1<<20) }
+
+// longestFrame bounds the frames of a run in both directions.
+func longestFrame(l Limits) int { return max(l.CallBytes, l.OutputBytes) + longestReport(l) }
+
 // A breach is how a peer broke the protocol.
 type breach struct{ what string }
 
 func (b *breach) Error() string { return b.what }
+
+func (b *breach) failure() *Failure {
+	return &Failure{Kind: Protocol, Message: "the worker process broke the protocol: it sent " + b.what}
+}
 
 func breachf(format string, args ...any) error {
 	return &breach{fmt.Sprintf(format, args...)}

@@ -102,7 +102,7 @@ func parseCall(f frame, names map[string]string, limits Limits) (Call, error) {
 		return Call{}, breachf("%d bytes of arguments, at most %d are legal", len(b.rest), limits.CallBytes)
 	case !utf8.Valid(name):
 		return Call{}, breachf("a call whose name is not UTF-8")
-	case !json.Valid(b.rest):
+	case !isJSON(b.rest):
 		return Call{}, breachf("a call whose arguments are not JSON")
 	}
 	known, ok := names[string(name)]

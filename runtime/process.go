@@ -122,7 +122,10 @@ var errClosed = errors.New("runtime: the engine is closed")
 func startFailure(err error) *Failure {
 	var start *startError
 	var unfit *unfitError
+	var broken *breach
 	switch {
+	case errors.As(err, &broken):
+		return broken.failure()
 	case errors.As(err, &start):
 		return &Failure{Kind: SandboxUnavailable, Message: start.Error()}
 	case errors.As(err, &unfit):

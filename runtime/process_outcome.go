@@ -42,8 +42,11 @@ var fromWorker = []FailureKind{Syntax, Exception, Timeout, Deadlock, Abort, Memo
 func parseDone(payload []byte, limits Limits) (report, json.RawMessage, error) {
 	b := body{rest: payload}
 	meta := b.blob()
-	if b.bad {
+	switch {
+	case b.bad:
 		return report{}, nil, breachf("an outcome frame that ends too early")
+	case len(meta) > longestReport(limits):
+		return report{}, nil, breachf("a report of %d bytes, at most %d are legal", len(meta), longestReport(limits))
 	}
 	var rep report
 	strict := json.NewDecoder(bytes.NewReader(meta))
@@ -70,7 +73,7 @@ func (rep *report) check(value []byte, limits Limits) error {
 		return breachf("an outcome with a value that is none")
 	case len(value) > limits.OutputBytes:
 		return breachf("a value of %d bytes, at most %d are legal", len(value), limits.OutputBytes)
-	case rep.HasValue && !json.Valid(value):
+	case rep.HasValue && !isJSON(value):
 		return breachf("a value that is not JSON")
 	}
 	if rep.Failure == nil {
@@ -88,8 +91,6 @@ func (f *Failure) check() error {
 		return breachf("a %s failure with the clock %.40q", f.Kind, string(f.Clock))
 	case f.Line < 0 || f.Column < 0 || f.Line > maxPosition || f.Column > maxPosition:
 		return breachf("a failure at line %d, column %d", f.Line, f.Column)
-	case !utf8.ValidString(f.Message) || !utf8.ValidString(f.Stack):
-		return breachf("a failure whose text is not UTF-8")
 	case f.Thrown != nil && !isObject(f.Thrown):
 		return breachf("a failure that threw what is not a JSON object")
 	}
@@ -98,8 +99,11 @@ func (f *Failure) check() error {
 
 func isObject(text json.RawMessage) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
-	return len(text) > 0 && text[0] == '{' && json.Valid(text)
+	return len(text) > 0 && text[0] == '{' && isJSON(text)
 }
+
+// isJSON also refuses what is not UTF-8, which json.Valid lets pass in strings.
+func isJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }
 
 // checkCalls compares a report with the calls that were started: bit n of the
 // set is call n. open are those without an answer.
@@ -160,19 +164,30 @@ func exitCodeFor(kind FailureKind, clock Clock) int {
 	return exitStopped
 }
 
+// accountingSlack is how much later the kernel may account processor time than
+// it enforces the limit.
+const accountingSlack = 100 * time.Millisecond
+
+// processor is the kernel's limit of a worker's processor time, in case that
+// its own watchdog fails. It is twice the compute limit and more, because it
+// counts the collector and the transformer too.
+func (l Limits) processor() time.Duration {
+	return (2*l.Compute + 2*time.Second).Truncate(time.Second) + time.Second
+}
+
 // A death is what is known of a worker that ended without an outcome.
 type death struct {
-	code    int    // exit code, -1: a signal
-	signal  string // its name
-	cpu     bool   // the kernel's limit of processor time ended it
-	words   string // the kept part of stderr
-	started bool   // the program had been compiled
+	code    int           // exit code, -1: a signal
+	signal  string        // its name
+	used    time.Duration // of processor time, where a signal ended it
+	words   string        // the kept part of stderr
+	started bool          // the program had been compiled
 }
 
 // diagnose turns a death into the run's failure.
 func (d death) diagnose(limits Limits) *Failure {
 	switch {
-	case d.code == exitCompute, d.cpu:
+	case d.code == exitCompute, d.used >= limits.processor()-accountingSlack:
 		return timeout(ComputeClock, limits.Compute)
 	case d.code == exitWall:
 		return timeout(WallClock, limits.Wall)

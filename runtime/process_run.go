@@ -35,6 +35,7 @@ type run struct {
 	compiled bool
 	lastCall int
 	started  []int
+	dropped  []int // calls that came too late to be started
 	done     *report
 	value    []byte
 	broken   error
@@ -84,15 +85,15 @@ func (r *run) outcomeWithout(begin time.Time, failure *Failure) Outcome {
 func (r *run) on(c *child, begin time.Time) Outcome {
 	r.c = c
 	r.out.to = c.conn
-	c.in.limit = max(r.limits.CallBytes, r.limits.OutputBytes) + frameSlack
+	c.in.limit = longestFrame(r.limits)
 	// The calls are told of an end after the run is: until then the worker
 	// would be given their failures.
 	r.hostCtx, r.cancel = context.WithCancel(context.WithoutCancel(r.ctx))
 	defer r.cancel()
+	defer r.watch()() // a worker that does not read blocks send
 	if err := r.send(); err != nil {
 		return r.outcomeWithout(begin, &Failure{Kind: EngineExit, Message: err.Error()})
 	}
-	defer r.watch()()
 	r.read()
 	r.end()
 	return r.outcome(time.Since(begin))
@@ -197,7 +198,7 @@ func (r *run) call(f frame) error {
 		return err
 	case !r.compiled:
 		return breachf("a call before the program started")
-	case f.id > uint32(r.limits.Calls):
+	case uint64(f.id) > uint64(r.limits.Calls):
 		return breachf("call %d, at most %d are legal", f.id, r.limits.Calls)
 	case call.N <= r.lastCall:
 		return breachf("call %d after call %d", call.N, r.lastCall)
@@ -208,9 +209,10 @@ func (r *run) call(f frame) error {
 		r.mu.Unlock()
 		return breachf("more than %d unanswered calls", r.limits.Unanswered)
 	}
-	if r.stopped != nil {
+	if r.stopped != nil { // sent before the worker knew
 		r.mu.Unlock()
-		return nil // sent before the worker knew
+		r.dropped = append(r.dropped, call.N)
+		return nil
 	}
 	if len(r.open) == 0 {
 		r.waiting = time.Now()
@@ -321,6 +323,8 @@ func (r *run) outcome(wall time.Duration) Outcome {
 	} else if f := out.Failure; f.Kind == Timeout && f.Clock == ComputeClock {
 		use.Compute = min(r.limits.Compute, wall)
 	}
+	// The worker counts those dropped as started: its own come after them.
+	out.NotStarted = append(r.dropped, out.NotStarted...)
 	use.Host = max(0, min(r.waited, wall-use.Compute)-use.Human)
 	out.Logs, out.LogsTrimmed = r.logs.take(r.limits.OutputBytes - len(out.Value))
 	return out
@@ -336,7 +340,7 @@ func (r *run) failure() *Failure {
 	case r.done != nil:
 		return r.done.Failure
 	case errors.As(r.broken, &broken):
-		return &Failure{Kind: Protocol, Message: "the worker process broke the protocol: it sent " + broken.what}
+		return broken.failure()
 	case r.ctx.Err() != nil:
 		return endOfContext(r.ctx)
 	}
