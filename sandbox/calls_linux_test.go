@@ -191,7 +191,7 @@ func excused(t *testing.T, what, outcome string) bool {
 		abi, err := usableABI()
 		return err == nil && abi < 6
 	}
-	return outcome == "ENOSYS" || outcome == "EOPNOTSUPP" || outcome == "ENOTTY"
+	return outcome == noCompat || outcome == "ENOSYS" || outcome == "EOPNOTSUPP" || outcome == "ENOTTY"
 }
 
 // TestFilterDecides asks the simulated filters of both modes.

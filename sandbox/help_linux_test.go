@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -217,6 +218,9 @@ func try(call uintptr, args ...uintptr) string {
 	return unix.ErrnoName(errno)
 }
 
+// noCompat is the outcome where the kernel has no 32-bit entry to step through.
+const noCompat = "no 32-bit entry"
+
 // prepareCompat returns a function that calls getpid of the i386 table through
 // int 0x80 and names its error. The machine code is mapped before.
 func prepareCompat() func() string {
@@ -235,7 +239,14 @@ func prepareCompat() func() string {
 	if err := unix.Mprotect(page, unix.PROT_READ|unix.PROT_EXEC); err != nil {
 		return func() string { return err.Error() }
 	}
-	return func() string {
+	return func() (name string) {
+		// A kernel without this entry answers with a fault.
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() {
+			if recover() != nil {
+				name = noCompat
+			}
+		}()
 		code := &page[0]
 		entry := &code
 		call := *(*func() uint32)(unsafe.Pointer(&entry))

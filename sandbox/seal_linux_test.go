@@ -182,6 +182,11 @@ func TestLockDownLeavesNothingButComputing(t *testing.T) {
 			return "ENOSYS"
 		case "threads and the collector":
 			return "ok"
+		case "32-bit getpid":
+			if got[what] == noCompat {
+				t.Log("this kernel has no 32-bit entry to try")
+				return noCompat
+			}
 		}
 		return "EPERM"
 	})
