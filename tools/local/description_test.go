@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"slices"
 	"testing"
 
@@ -16,13 +17,21 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The golden file is what a model is told of the tools for files and searches.
-func TestDescriptionsOfFileToolsAreReviewed(t *testing.T) {
+// The golden files are what a model is told of the tools.
+func TestDescriptionsAreReviewed(t *testing.T) {
+	sameDescriptions(t, "testdata/file_tools.golden", "read", "write", "edit", "glob", "grep")
+	if goruntime.GOOS != "windows" { // where the shell is another
+		sameDescriptions(t, "testdata/shell_tools.golden", "bash", "job_output", "job_list", "job_kill")
+	}
+}
+
+func sameDescriptions(t *testing.T, golden string, names ...string) {
+	t.Helper()
 	set := local.New(nil)
 	defer set.Close()
 	var b bytes.Buffer
 	for _, tool := range set.Tools() {
-		if !slices.Contains([]string{"read", "write", "edit", "glob", "grep"}, tool.Name) {
+		if !slices.Contains(names, tool.Name) {
 			continue
 		}
 		fmt.Fprintf(&b, "# %s (effect %s, confined %v)\n\n%s\n", tool.Name, tool.Effect, tool.Confined, tool.Description)
@@ -32,7 +41,6 @@ func TestDescriptionsOfFileToolsAreReviewed(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "arguments:\n%s\n\n", schema.String())
 	}
-	const golden = "testdata/file_tools.golden"
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)

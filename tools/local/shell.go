@@ -215,14 +215,20 @@ func (s *Set) workdir(call *tools.Call, dir string) (string, error) {
 	case !filepath.IsAbs(dir):
 		dir = root + string(os.PathSeparator) + dir
 	}
-	info, err := os.Stat(dir)
+	// Links are followed here, since a shell takes "link/.." in PWD by its
+	// spelling.
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", osFailure(dir, err)
+	}
+	info, err := os.Stat(real)
 	if err != nil {
 		return "", osFailure(dir, err)
 	}
 	if !info.IsDir() {
 		return "", fail(NotDirectory, "workdir %s is not a directory", shownPath(dir))
 	}
-	return dir, nil
+	return real, nil
 }
 
 func plural(n int, one, many string) string {
