@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -17,17 +18,17 @@ import (
 // terminal the running calls on stderr.
 type live struct {
 	silent bool // no lines: they come in the JSON object
-
-	mu      sync.Mutex
-	board   *board
-	failure error // of writing to stdout
+	abort  context.CancelCauseFunc
+	board  *board
 }
 
 // screen is the one place that draws on the terminal; a question takes it over.
 var screen = &board{}
 
-func newLive(f *sessionFlags) *live {
-	l := &live{silent: f.json, board: screen}
+// newLive returns what shows a run. abort ends the run when nobody can read
+// what it prints.
+func newLive(f *sessionFlags, abort context.CancelCauseFunc) *live {
+	l := &live{silent: f.json, abort: abort, board: screen}
 	if !f.quiet && !f.json && term.IsTerminal(int(os.Stderr.Fd())) {
 		screen.begin()
 	}
@@ -38,11 +39,9 @@ func (l *live) line(line runtime.Line) {
 	if l.silent {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.board.aside(func() {
-		if _, err := fmt.Println(line.Text); err != nil && l.failure == nil {
-			l.failure = err
+		if _, err := fmt.Println(line.Text); err != nil {
+			l.abort(fmt.Errorf("a printed line could not be written: %w", err))
 		}
 	})
 }

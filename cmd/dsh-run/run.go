@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,8 +55,10 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer f.finish(s)
-	live := newLive(&f.sessionFlags)
-	report, err := s.Run(cmd.Context(), source, &ptc.Run{
+	ctx, abort := context.WithCancelCause(cmd.Context())
+	defer abort(nil)
+	live := newLive(&f.sessionFlags, abort)
+	report, err := s.Run(ctx, source, &ptc.Run{
 		Name: programName(file), Args: programArgs, OnLine: live.line, OnCall: live.call,
 	})
 	live.end()

@@ -18,6 +18,9 @@ func catchSignals(ctx context.Context) (context.Context, func() int) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// A reader that went away is an error of writing, which ends the run in
+	// good order, and not the end of this process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var code atomic.Int32
 	go func() {
 		for s := range signals {
