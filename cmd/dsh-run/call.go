@@ -40,12 +40,8 @@ func (f *callFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer f.finish(s)
-	ctx := cmd.Context()
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, errTimeLimit)
-		defer cancel()
-	}
+	ctx, cancel := f.limited(cmd.Context())
+	defer cancel()
 	result := s.Call(ctx, args[0], raw)
 	if err := f.print(result); err != nil {
 		return err

@@ -51,12 +51,8 @@ func (f *execFlags) run(cmd *cobra.Command, argv []string) error {
 		return err
 	}
 	defer f.finish(s)
-	ctx := cmd.Context()
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, errTimeLimit)
-		defer cancel()
-	}
+	ctx, cancel := f.limited(cmd.Context())
+	defer cancel()
 	command := exec.Command(argv[0], argv[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	end, err := s.Exec(ctx, command)
