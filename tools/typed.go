@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -11,13 +12,13 @@ import (
 // New returns t with a typed body. Input, Output and Handle are derived where
 // t leaves them empty: the schemas from In and Out, whose fields are described
 // by `json` and `jsonschema` tags (fields without omitempty or omitzero are
-// required). A type that has no schema is a programmer's error: it panics.
+// required). A nil slice in a value is an empty list. A type that has no schema is a programmer's error: it panics.
 func New[In, Out any](t Tool, handle func(ctx context.Context, call *Call, in In) (Out, error)) Tool {
 	if t.Input == nil {
-		t.Input = schemaOf[In](t.Name)
+		t.Input = schemaOf[In](t.Name, func(*jsonschema.Schema) {})
 	}
 	if t.Output == nil {
-		t.Output = schemaOf[Out](t.Name)
+		t.Output = schemaOf[Out](t.Name, withoutNullLists)
 	}
 	t.Handle = func(ctx context.Context, call *Call) (json.RawMessage, error) {
 		var in In
@@ -28,6 +29,7 @@ func New[In, Out any](t Tool, handle func(ctx context.Context, call *Call, in In
 		if err != nil {
 			return nil, err
 		}
+		fillLists(reflect.ValueOf(&out).Elem())
 		return marshal(out)
 	}
 	return t
@@ -53,11 +55,14 @@ func Renderer[In, Out any](render func(in In, out Out) []Content) func(args, val
 	}
 }
 
-func schemaOf[T any](tool string) json.RawMessage {
-	s, err := jsonschema.For[T](nil)
+func schemaOf[T any](tool string, change func(*jsonschema.Schema)) json.RawMessage {
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[[]byte](): {Types: []string{"null", "string"}, ContentEncoding: "base64"},
+	}})
 	if err != nil {
 		panic(fmt.Sprintf("tools: tool %q: no schema for %T: %v", tool, *new(T), err))
 	}
+	change(s)
 	raw, err := json.Marshal(s)
 	if err != nil {
 		panic(fmt.Sprintf("tools: tool %q: schema of %T: %v", tool, *new(T), err))
