@@ -52,8 +52,8 @@ func Open(ctx context.Context, o *Options) (*Session, error) {
 	if o != nil {
 		options = *o
 	}
-	s := &Session{local: local.New(options.Local), release: func() {}, extra: extraRoots(&options)}
-	s.full = options.Local != nil && options.Local.RequireFull
+	tools := localOptions(&options)
+	s := &Session{local: local.New(&tools), release: func() {}, extra: tools.Extra, full: tools.RequireFull}
 	if err := s.open(&options); err != nil {
 		return nil, errors.Join(err, s.end())
 	}
@@ -98,11 +98,14 @@ func orCurrent(dir string) string {
 	return dir
 }
 
-func extraRoots(o *Options) []string {
-	if o.Local == nil {
-		return nil
+func localOptions(o *Options) (l local.Options) {
+	if o.Local != nil {
+		l = *o.Local
 	}
-	return o.Local.Extra
+	if o.MaxInlineTokens > 0 {
+		l.MaxInlineTokens = o.MaxInlineTokens
+	}
+	return l
 }
 
 // choose returns the tools of those names, all for nil.
