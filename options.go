@@ -32,11 +32,9 @@ type Options struct {
 	// Tools names the tools of this machine that the session has.
 	// Default: nil, all of them.
 	Tools []string
-	// Local configures the tools of this machine. Default: nil, its defaults.
+	// Local configures the tools of this machine, and how long a text result can
+	// be before a model gets only its head and tail. Default: nil, its defaults.
 	Local *local.Options
-	// MaxInlineTokens bounds a text result that a model gets, at four bytes a
-	// token; the whole text goes to a file. Default: 12,500.
-	MaxInlineTokens int
 	// Engine runs the programs. Default: each in a confined child process.
 	Engine runtime.Engine
 	// Limits of every program. Default: the runtime's.

@@ -52,8 +52,10 @@ func Open(ctx context.Context, o *Options) (*Session, error) {
 	if o != nil {
 		options = *o
 	}
-	tools := localOptions(&options)
-	s := &Session{local: local.New(&tools), release: func() {}, extra: tools.Extra, full: tools.RequireFull}
+	if options.Local == nil {
+		options.Local = &local.Options{}
+	}
+	s := &Session{local: local.New(options.Local), release: func() {}, extra: options.Local.Extra, full: options.Local.RequireFull}
 	if err := s.open(&options); err != nil {
 		return nil, errors.Join(err, s.end())
 	}
@@ -83,7 +85,7 @@ func (s *Session) open(o *Options) error {
 		Approvals: policy.NewApprovals(o.QuestionDeadline, o.Answerers...),
 	})
 	s.Registry.Guard("log-place", logPlace(s.extra))
-	s.Registry.After("spill", local.Spill(&local.SpillOptions{MaxInlineTokens: o.MaxInlineTokens}))
+	s.Registry.After("spill", local.Spill(&local.SpillOptions{MaxInlineTokens: o.Local.MaxInlineTokens}))
 	for _, t := range chosen {
 		s.Registry.Add(t)
 	}
@@ -96,16 +98,6 @@ func orCurrent(dir string) string {
 		return "."
 	}
 	return dir
-}
-
-func localOptions(o *Options) (l local.Options) {
-	if o.Local != nil {
-		l = *o.Local
-	}
-	if o.MaxInlineTokens > 0 {
-		l.MaxInlineTokens = o.MaxInlineTokens
-	}
-	return l
 }
 
 // choose returns the tools of those names, all for nil.

@@ -29,7 +29,7 @@ type Options struct {
 	Facts []Fact
 	// MaxInlineTokens bounds the text that a model gets of a command, at four
 	// bytes a token. It should be what [Spill] has, so that nothing is cut
-	// twice. Default: 12500.
+	// twice; the root package sees to that. Default: 12500.
 	MaxInlineTokens int
 	// OneShot ends with its session what a command line started: a foreground
 	// command that reaches its timeout is killed by default instead of going on
