@@ -30,7 +30,7 @@ type Session struct {
 	local   *local.Set
 	release func() // gives back the engine
 	extra   []string
-	full    bool // partial enforcement is refused
+	full    bool         // partial enforcement is refused
 	execs   atomic.Int64 // commands of Exec so far
 
 	ctx    context.Context // ends with the session
