@@ -79,7 +79,7 @@ func (b *bench) add(name string, t tools.Tool) {
 		if in.N == afterHang {
 			<-b.hanging
 		}
-		if name == "look" && b.together > 0 {
+		if name == "look" && b.gathering() {
 			select {
 			case <-b.gate:
 			case <-ctx.Done():
@@ -87,6 +87,13 @@ func (b *bench) add(name string, t tools.Tool) {
 		}
 		return in.N * 10, nil
 	})
+}
+
+// gathering reports whether not as many bodies have met as should.
+func (b *bench) gathering() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.together > 0
 }
 
 func (b *bench) note(mark, name string, n, by int) {
