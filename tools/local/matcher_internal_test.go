@@ -20,7 +20,7 @@ func FuzzScanFindsWhatLineByLineMatchingFinds(f *testing.F) {
 		re, err := regexp.Compile(pattern)
 		m, refused := newMatcher(pattern, false, false)
 		if err != nil || refused != nil {
-			t.Skip()
+			return
 		}
 		var want, got []int
 		i := -1

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/session/sessiontest"
 	"github.com/dsh-run/dsh/tools"
 	"github.com/dsh-run/dsh/tools/local"
 )
@@ -161,9 +162,8 @@ func TestReadOfWhatIsNoTextFileFailsAtOnce(t *testing.T) {
 
 func TestReadOfAKernelFileThatHasNoSize(t *testing.T) {
 	b := newBench(t, policy.ReadOnly)
-	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("no /proc")
-	}
+	_, err := os.Stat("/proc/self/status")
+	sessiontest.Need(t, "proc", err == nil, "there is no /proc")
 	if r := b.call("read", object{"file_path": "/proc/self/status"}); r.Error != nil || !strings.Contains(text(r), "Pid:") {
 		t.Fatalf("got %v %q", r.Error, text(r))
 	}
@@ -182,7 +182,7 @@ func TestReadKeepsMemoryFlat(t *testing.T) {
 	}
 	f.WriteString("\nend\n")
 	if err := f.Truncate(10 << 30); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)

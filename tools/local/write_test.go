@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/session/sessiontest"
 	"github.com/dsh-run/dsh/tools"
 	"github.com/dsh-run/dsh/tools/local"
 )
@@ -153,9 +154,7 @@ func TestObservationsBelongToOneSession(t *testing.T) {
 	}
 	shared := filepath.Join(t.TempDir(), "f")
 	os.WriteFile(shared, []byte("x"), 0o600)
-	if !strings.HasPrefix(shared, "/tmp/") {
-		t.Skip("no directory that both may write")
-	}
+	sessiontest.Need(t, "tmp", strings.HasPrefix(shared, "/tmp/"), "no directory that both may write")
 	a.ok("read", object{"file_path": shared})
 	b.fails(local.NotObserved, "write", object{"file_path": shared, "content": "new"})
 }
@@ -197,9 +196,7 @@ func (b *bench) noLitter(names ...string) {
 }
 
 func TestWriteRefusesWhatReplacingWouldLose(t *testing.T) {
-	if goruntime.GOOS == "windows" {
-		t.Skip("owners and links are another matter there")
-	}
+	sessiontest.Need(t, "unix", goruntime.GOOS != "windows", "owners and links are another matter there")
 	b := newBench(t, policy.WorkspaceWrite)
 	b.put("linked", "x")
 	os.Link(b.path("linked"), b.path("other"))
