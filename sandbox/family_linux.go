@@ -51,21 +51,33 @@ func newFamily(cmd *exec.Cmd) family {
 }
 
 // markOf returns the environment entries that tell the processes of this call
-// from all others: its session and call together. They are looked for in what
-// left the session and lost its parent. The host's own entries tell nothing.
+// from all others: its session's own temporary directory and its call together.
+// (Two sessions may have one id, when their logs have one name.) They are looked
+// for in what left the session and lost its parent. The host's own entries tell
+// nothing.
 func markOf(env, host []string) []string {
 	var mark []string
-	for _, name := range []string{"DSH_SESSION_ID=", "DSH_CALL_ID="} {
-		at := slices.IndexFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name) && len(kv) > len(name) })
-		if at < 0 {
+	for _, name := range []string{"TMPDIR=", "DSH_CALL_ID="} {
+		entry := lastEntry(env, name)
+		if len(entry) <= len(name) {
 			return nil
 		}
-		mark = append(mark, env[at])
+		mark = append(mark, entry)
 	}
 	if slices.Contains(host, mark[0]) && slices.Contains(host, mark[1]) {
 		return nil
 	}
 	return mark
+}
+
+// lastEntry is the entry that a started process gets: the last of that name.
+func lastEntry(env []string, name string) string {
+	for _, entry := range slices.Backward(env) {
+		if strings.HasPrefix(entry, name) {
+			return entry
+		}
+	}
+	return ""
 }
 
 // find returns the living members besides the leader.

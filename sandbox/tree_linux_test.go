@@ -103,7 +103,7 @@ func TestKillAgainShortensTheGrace(t *testing.T) {
 
 func TestWaitEndsWithTheShell(t *testing.T) {
 	needProgram(t, "bash")
-	const mark = `env -u DSH_SESSION_ID -u DSH_CALL_ID `
+	const mark = `env -u TMPDIR -u DSH_CALL_ID `
 	for _, row := range []struct{ claim, script string }{
 		{"a child in the background", "sleep " + forEver + " & echo $!"},
 		{"a child that ignores TERM", "(trap '' TERM; exec sleep " + forEver + ") & echo $!"},
@@ -113,7 +113,7 @@ func TestWaitEndsWithTheShell(t *testing.T) {
 	} {
 		t.Run(row.claim, func(t *testing.T) {
 			id := fmt.Sprintf("DSH_CALL_ID=%s-%d", t.Name(), os.Getpid())
-			tree, child := startTalking(t, StartTree, row.script, "DSH_SESSION_ID=test", id)
+			tree, child := startTalking(t, StartTree, row.script, "TMPDIR=/tmp/of-this-session", id)
 			report, err := tree.Wait()
 			if err != nil || report.Leftovers != 1 {
 				t.Errorf("%d leftovers (%v), want 1", report.Leftovers, err)
@@ -255,15 +255,16 @@ func TestMembersOf(t *testing.T) {
 }
 
 func TestMarkOf(t *testing.T) {
-	session, call := "DSH_SESSION_ID=s", "DSH_CALL_ID=c"
+	session, call := "TMPDIR=/s.d/tmp", "DSH_CALL_ID=c"
 	for _, row := range []struct {
 		claim     string
 		env, host []string
 		want      []string
 	}{
 		{"session and call together", []string{"A=b", call, session}, nil, []string{session, call}},
+		{"the last of a name counts", []string{"TMPDIR=/tmp", call, session}, nil, []string{session, call}},
 		{"the call alone is in every session", []string{call}, nil, nil},
-		{"empty ones", []string{"DSH_SESSION_ID=", "DSH_CALL_ID="}, nil, nil},
+		{"empty ones", []string{"TMPDIR=", "DSH_CALL_ID="}, nil, nil},
 		{"the host's own tell nothing", []string{session, call}, []string{session, call}, nil},
 		{"a call of the host's session", []string{session, call}, []string{session}, []string{session, call}},
 	} {
