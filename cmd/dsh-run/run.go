@@ -189,8 +189,11 @@ func failureLine(r ptc.Report) string {
 		return "a call found no sandbox, so it did not run: see 'dsh-run doctor'"
 	}
 	kind := string(failure.Kind)
-	if failure.Kind == runtime.Timeout {
+	switch failure.Kind {
+	case runtime.Timeout:
 		kind += " of the " + string(failure.Clock) + " clock"
+	case runtime.SandboxUnavailable:
+		return kind + ": " + failure.Message + " (--isolation in-process); 'dsh-run doctor' says what works here"
 	}
 	if failure.Line > 0 {
 		return fmt.Sprintf("%s at line %d, column %d: %s", kind, failure.Line, failure.Column, failure.Message)
