@@ -253,7 +253,7 @@ func TestProcessBearsHostileWorkers(t *testing.T) {
 // runPeer runs a program whose worker is a peer; it fails when that hangs.
 func runPeer(t *testing.T, ctx context.Context, claim string) (o Outcome, err error) {
 	t.Helper()
-	e, err := NewProcess(&ProcessOptions{Spares: -1, ReadyTimeout: 500 * time.Millisecond, Start: func(cmd *exec.Cmd, _ string) (Confinement, error) {
+	e, err := NewProcess(&ProcessOptions{Spares: -1, ReadyTimeout: 5 * time.Second, Start: func(cmd *exec.Cmd, _ string) (Confinement, error) {
 		cmd.Env = []string{peerEnv + "=" + claim}
 		return Confinement{}, cmd.Start()
 	}})
