@@ -110,7 +110,7 @@ var peers = []struct {
 	// before it is ready
 	{"one that ends before it is ready is no worker", func(*peer) { os.Exit(3) }, EngineExit, "exit code 3"},
 	{"one that ends early is told apart by the option that names another", func(*peer) {}, EngineExit, "ProcessOptions.Binary"},
-	{"one that is never ready is given up", func(p *peer) { p.linger() }, EngineExit, "not ready within 500ms"},
+	{"one that is never ready is given up", func(p *peer) { p.linger() }, EngineExit, "not ready within 5s"},
 	{"one that is never ready is told the option as well", func(p *peer) { p.linger() }, EngineExit, "ProcessOptions.Binary"},
 	{"one that cannot lock down says why", func(p *peer) { p.send(frameFailed, 0, "no seccomp"); p.linger() }, SandboxUnavailable, "no seccomp"},
 	{"a wrong greeting is a breach", func(p *peer) { p.send(frameReady, 0, strings.Repeat("x", helloBytes)); p.linger() }, Protocol, "first frame"},
