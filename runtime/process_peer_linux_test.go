@@ -209,23 +209,23 @@ var peers = []struct {
 		os.Exit(2)
 	}, Syntax, "deep"},
 	// silence
-	{"one that says nothing meets the wall", started(func(*peer) {}), Timeout, "1s"},
-	{"one that reads nothing meets the wall", func(p *peer) { p.ready(); select {} }, Timeout, "1s"},
+	{"one that says nothing meets the wall", started(func(*peer) {}), Timeout, "3s"},
+	{"one that reads nothing meets the wall", func(p *peer) { p.ready(); select {} }, Timeout, "3s"},
 	{"one that takes no answers meets the wall", func(p *peer) {
 		p.start()
 		p.call(1, "big", "{}")
 		p.call(2, "big", "{}")
 		select {}
-	}, Timeout, "1s"},
+	}, Timeout, "3s"},
 	{"one that only prints meets the wall", started(func(p *peer) {
 		for {
 			p.send(frameLog, 0, "\x00"+strings.Repeat("x", 1000))
 		}
-	}), Timeout, "1s"},
+	}), Timeout, "3s"},
 }
 
 // peerLimits are those of every run with a peer.
-var peerLimits = Limits{Wall: time.Second, Calls: 10, Unanswered: 2, CallBytes: 1 << 20, OutputBytes: 3000}.WithDefaults()
+var peerLimits = Limits{Wall: 3 * time.Second, Calls: 10, Unanswered: 2, CallBytes: 1 << 20, OutputBytes: 3000}.WithDefaults()
 
 func TestProcessBearsHostileWorkers(t *testing.T) {
 	workerRegistered = true
