@@ -87,10 +87,7 @@ func systemName(name string) string {
 
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)
-	if slices.Contains(keptNames, upper) || strings.HasPrefix(upper, "LC_") {
-		return false
-	}
-	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) })
+	return !slices.Contains(keptNames, upper) && slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) })
 }
 
 // facts are the variables that tell a command where it runs.

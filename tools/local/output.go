@@ -21,6 +21,7 @@ type output struct {
 	file spillFile
 	// saving: the file gets what is written, and has all that was before.
 	saving bool
+	closed bool
 	head   []byte    // the first bytes since the last portion was taken
 	fresh  int64     // bytes since then
 	tail   lastBytes // of all
@@ -57,13 +58,17 @@ func (o *output) startSaving() {
 	if !o.saving {
 		o.saving = true
 		o.file.write(o.head)
+		if o.closed {
+			o.file.close()
+		}
 	}
 }
 
-// close ends the writing to the file.
+// close says that all was written. The stream may still be saved.
 func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.closed = true
 	o.file.close()
 }
 

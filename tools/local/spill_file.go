@@ -32,7 +32,7 @@ func (f *spillFile) write(p []byte) {
 	f.err = err
 }
 
-// close may be called again, also after a later write.
+// close may be called again.
 func (f *spillFile) close() {
 	if f.file == nil {
 		return

@@ -91,7 +91,7 @@ func (c *cells) move(s sequence) {
 	n := s.number()
 	switch s.final {
 	case 'C':
-		c.at = min(c.at+max(n, 1), max(furthest, c.at))
+		c.at += min(max(n, 1), max(furthest-c.at, 0))
 	case 'D':
 		c.at = max(c.at-max(n, 1), 0)
 	case 'G':
