@@ -6,6 +6,7 @@ import (
 
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/runtime"
+	"github.com/dsh-run/dsh/tools"
 	"github.com/dsh-run/dsh/tools/local"
 )
 
@@ -32,6 +33,12 @@ type Options struct {
 	// Tools names the tools of this machine that the session has.
 	// Default: nil, all of them.
 	Tools []string
+	// Presentation says which tools a model is offered to call directly.
+	// Default: all of them and run_code.
+	Presentation tools.Presentation
+	// RequireDenial refuses to ask for a wider mode unless the log has an
+	// earlier denial of the same access. Default: false.
+	RequireDenial bool
 	// Local configures the tools of this machine, and how long a text result can
 	// be before a model gets only its head and tail. Default: nil, its defaults.
 	Local *local.Options

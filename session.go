@@ -81,7 +81,7 @@ func (s *Session) open(o *Options) error {
 		return err
 	}
 	s.Registry = tools.NewRegistry(&tools.Options{
-		Mode: policy.ReadOnly, Root: root, Presentation: tools.Both, Logger: o.Logger,
+		Mode: policy.ReadOnly, Root: root, Presentation: o.Presentation, RequireDenial: o.RequireDenial, Logger: o.Logger,
 		Approvals: policy.NewApprovals(o.QuestionDeadline, o.Answerers...),
 	})
 	s.Registry.Guard("log-place", logPlace(s.extra))

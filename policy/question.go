@@ -17,6 +17,10 @@ type Caller struct {
 	// program.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
+	// Program is the name of the program's file and Source the line of it that
+	// makes the call, for a person to see. Empty: unknown or no program.
+	Program string `json:"-"`
+	Source  string `json:"-"`
 }
 
 // CallerKind names the kinds of caller.
@@ -45,6 +49,9 @@ type Question struct {
 	Mode, To Mode
 	// Confined says whether the tool's file effects are governed by Mode.
 	Confined bool
+	// Preview shows what the call would change, such as a diff; empty: the tool
+	// has none. A preview that could not be made says why.
+	Preview string
 	// Denied is the id of an earlier call that the sandbox denied with the same
 	// arguments; empty: none was found.
 	Denied string

@@ -55,7 +55,7 @@ func TestPermissionsAreFoldedFromTheLog(t *testing.T) {
 	}
 	path := s.Log().Path()
 	s.Log().Close()
-	log, err := session.Open(path)
+	log, err := session.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

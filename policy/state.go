@@ -48,7 +48,7 @@ func (f *fold) applyKnown(e session.Event) error {
 			return err
 		}
 		f.state.Root = h.Cwd
-		f.state.Fixed = h.Parent != nil
+		f.state.Fixed = h.Parent != nil && h.Parent.Sub
 	case session.SandboxMode:
 		return applySetting(e.Data, &f.state.Mode)
 	case session.ApprovalPolicy:

@@ -26,7 +26,9 @@ const (
 	PermissionPreset Type = "permission/preset"
 	ApprovalAsked    Type = "approval/asked"
 	ApprovalDecided  Type = "approval/decided"
+	ApprovalLate     Type = "approval/late"
 	ToolCall         Type = "tool/call"
+	ToolStarted      Type = "tool/started"
 	ToolResult       Type = "tool/result"
 	FSObserved       Type = "fs/observed"
 	ReviewScored     Type = "review/scored"
@@ -42,11 +44,14 @@ const (
 
 var knownTypes = map[Type]bool{
 	Start: true, Recovered: true, SandboxMode: true, ApprovalPolicy: true,
-	PermissionPreset: true, ApprovalAsked: true, ApprovalDecided: true,
-	ToolCall: true, ToolResult: true, FSObserved: true, ReviewScored: true,
+	PermissionPreset: true, ApprovalAsked: true, ApprovalDecided: true, ApprovalLate: true,
+	ToolCall: true, ToolStarted: true, ToolResult: true, FSObserved: true, ReviewScored: true,
 	ReviewGrant: true, ProgramStart: true, ProgramEnd: true, ProgramLog: true,
 	ExecStart: true, ExecEnd: true, JobStart: true, JobEnd: true,
 }
+
+// ignorableTypes are those that a reader which does not know them may skip.
+var ignorableTypes = map[Type]bool{Recovered: true, ApprovalLate: true, ToolStarted: true}
 
 // Event is one line of a log.
 type Event struct {
@@ -74,6 +79,9 @@ type Header struct {
 type Parent struct {
 	ID  string `json:"id"`
 	Seq uint64 `json:"seq"`
+	// Sub says that this is a sub-session, whose permissions are fixed, and no
+	// fork.
+	Sub bool `json:"sub,omitempty"`
 }
 
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"

@@ -97,8 +97,10 @@ func Temporary(cwd string) (*Log, error) {
 // Open opens an existing log for appending. A torn last line is moved into the
 // session's folder and recorded as log/recovered; any other damage is a
 // *LineError, a log that this version cannot continue a *ReadOnlyError, a
-// second writer a *LockedError.
-func Open(path string) (*Log, error) {
+// second writer a *LockedError. accept may refuse an event of the log, before
+// anything is changed, which makes the log one that cannot be continued; nil
+// accepts all.
+func Open(path string, accept func(Event) error) (*Log, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -108,14 +110,14 @@ func Open(path string) (*Log, error) {
 		return nil, fmt.Errorf("open the session log: %w", err)
 	}
 	l := &Log{path: path, dir: Folder(path), id: ID(path), now: time.Now, file: f}
-	if err := l.resume(); err != nil {
+	if err := l.resume(accept); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *Log) resume() error {
+func (l *Log) resume(accept func(Event) error) error {
 	if err := lock(l.file); err != nil {
 		return err
 	}
@@ -124,7 +126,11 @@ func (l *Log) resume() error {
 	}
 	var refusal error
 	t, err := scan(l.path, io.NewSectionReader(l.file, 0, 1<<62), func(e Event) bool {
-		refusal = continuable(l.path, e)
+		if refusal = continuable(l.path, e); refusal == nil && accept != nil {
+			if err := accept(e); err != nil {
+				refusal = &ReadOnlyError{Path: l.path, Reason: fmt.Sprintf("event %d, %s: %v", e.Seq, e.Type, err)}
+			}
+		}
 		return refusal == nil
 	})
 	if refusal != nil {
@@ -217,7 +223,7 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 	if l.broken != nil {
 		return Event{}, l.broken
 	}
-	e := Event{Seq: l.chain.seq + 1, Time: l.now(), Type: t, Data: raw, Prev: l.chain.prev, Ignorable: t == Recovered}
+	e := Event{Seq: l.chain.seq + 1, Time: l.now(), Type: t, Data: raw, Prev: l.chain.prev, Ignorable: ignorableTypes[t]}
 	line := e.encode()
 	if _, err := l.file.Write(line); err != nil {
 		return Event{}, l.takeBack(err)

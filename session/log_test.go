@@ -75,7 +75,7 @@ func TestEventsComeBackAsTheyWereAppended(t *testing.T) {
 
 func TestAReopenedLogGoesOnWithTheChain(t *testing.T) {
 	path := closed(t, "a")
-	log, err := session.Open(path)
+	log, err := session.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestDamageIsNamedByLine(t *testing.T) {
 			if !errors.As(err, &bad) || bad.Line != c.line || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("the error is %v, want one of line %d with %q", err, c.line, c.why)
 			}
-			log, err := session.Open(path)
+			log, err := session.Open(path, nil)
 			if (err == nil) != c.opens {
 				t.Fatalf("opening for writing gave %v", err)
 			}
@@ -163,7 +163,7 @@ func TestWhatCannotBeContinuedIsNotOpened(t *testing.T) {
 			if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := session.Open(path)
+			_, err := session.Open(path, nil)
 			if readOnly := (*session.ReadOnlyError)(nil); !errors.As(err, &readOnly) {
 				t.Errorf("opening gave %v, want a ReadOnlyError", err)
 			}
@@ -173,7 +173,7 @@ func TestWhatCannotBeContinuedIsNotOpened(t *testing.T) {
 
 func TestASecondWriterIsKeptOut(t *testing.T) {
 	log := create(t)
-	_, err := session.Open(log.Path())
+	_, err := session.Open(log.Path(), nil)
 	if locked := (*session.LockedError)(nil); !errors.As(err, &locked) {
 		t.Errorf("a second writer got %v, want a LockedError", err)
 	}
@@ -181,7 +181,7 @@ func TestASecondWriterIsKeptOut(t *testing.T) {
 		t.Errorf("a reader got %v", err)
 	}
 	log.Close()
-	again, err := session.Open(log.Path())
+	again, err := session.Open(log.Path(), nil)
 	if err != nil {
 		t.Fatalf("after the first writer closed: %v", err)
 	}

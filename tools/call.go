@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/dsh-run/dsh/policy"
 )
@@ -25,6 +26,9 @@ type Request struct {
 	Parent *Call
 	// Lane orders this call among its siblings. Default: no order.
 	Lane Lane
+	// Timeout of one attempt of the body, if it is shorter than the tool's own.
+	// Default: the tool's own.
+	Timeout time.Duration
 }
 
 // Lane orders the bodies and the commits of sibling calls.
@@ -59,8 +63,13 @@ type Call struct {
 	Confined bool
 	Effect   Effect
 
-	facts *facts
+	facts    *facts
+	registry *Registry
 }
+
+// Registry that the call was made through, a view where it was one. Calls that
+// a body makes for its caller go through it.
+func (c *Call) Registry() *Registry { return c.registry }
 
 // facts are what the body and the runtime learned about a call.
 type facts struct {

@@ -51,7 +51,7 @@ func (r *Registry) newExecution(req Request) *execution {
 	e := &execution{registry: r, config: c, lane: req.Lane, tool: c.tools[req.Tool], start: time.Now()}
 	e.call = &Call{
 		ID: req.ID, Tool: req.Tool, Args: bytes.Clone(req.Args), Caller: req.Caller, Session: req.Session,
-		Mode: r.options.Mode, Root: r.options.Root, facts: &facts{},
+		Mode: r.options.Mode, Root: r.options.Root, facts: &facts{}, registry: r,
 	}
 	if req.Parent != nil {
 		e.call.ParentID, e.call.RootID = req.Parent.ID, req.Parent.RootID

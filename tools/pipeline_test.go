@@ -363,7 +363,7 @@ func TestRootIDsGoOnAfterResume(t *testing.T) {
 	}
 	path := r.session.Log().Path()
 	r.session.Log().Close()
-	log, err := session.Open(path)
+	log, err := session.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ type Presentation uint8
 
 // The presentations.
 const (
-	Native   Presentation = iota // every tool
+	Both     Presentation = iota // every tool and run_code
+	Native                       // every tool but run_code
 	CodeOnly                     // only run_code; the others from inside a program
-	Both                         // every tool and run_code
 )
 
 // Options of a registry. Nil means all defaults.
@@ -34,7 +34,11 @@ type Options struct {
 	Root string
 	// Approvals answers questions. Default: none; then each question is a no.
 	Approvals *policy.Approvals
-	// Presentation. Default: Native.
+	// RequireDenial refuses a widening without asking anyone where the session's
+	// log has no earlier denial of the same access. Default: false; the question
+	// says that there is none.
+	RequireDenial bool
+	// Presentation. Default: Both.
 	Presentation Presentation
 	// Logger receives panics of observers. Default: slog.Default().
 	Logger *slog.Logger

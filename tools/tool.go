@@ -61,6 +61,9 @@ type Tool struct {
 	// Widen reads from the arguments the wider mode the call asks for; nil, nil
 	// when it asks for none. Only a Confined tool has one. Default: none.
 	Widen func(args json.RawMessage) (*policy.Widening, error)
+	// Preview shows a person who is asked about a call what it would change,
+	// such as a diff. It changes nothing. Default: none.
+	Preview func(ctx context.Context, call *Call) (string, error)
 }
 
 // Handler is the body of a tool: it returns the value as JSON.
