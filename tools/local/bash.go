@@ -64,7 +64,7 @@ func (s *Set) shellTool() tools.Tool {
 }
 
 func (s *Set) shell(ctx context.Context, call *tools.Call, in shellArgs) (v shellValue, err error) {
-	state, err := s.of(call)
+	state, err := s.of(call.Session)
 	if err != nil {
 		return v, err
 	}

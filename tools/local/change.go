@@ -38,7 +38,7 @@ type changed struct {
 //
 // With mustExist a missing file is an error, before anything else.
 func (s *Set) change(ctx context.Context, call *tools.Call, path string, mustExist bool, p plan) (changed, error) {
-	st, err := s.of(call)
+	st, err := s.of(call.Session)
 	if err != nil {
 		return changed{}, err
 	}

@@ -23,8 +23,8 @@ type JobState string
 const (
 	JobRunning JobState = "running"
 	JobEnded   JobState = "ended"
-	// JobLost is a job of an earlier process of this session, whose end nobody
-	// saw.
+	// JobLost is a job of an earlier process of this session that ended without
+	// ending it. Nobody saw its end; it may still run.
 	JobLost JobState = "lost"
 )
 
@@ -58,6 +58,7 @@ type job struct {
 	status  JobStatus // as it was at the start
 	running *running  // nil for a job of an earlier process
 	logged  chan struct{}
+	closed  bool // its end is in the log of an earlier process
 
 	reading  sync.Mutex // held while a portion of its output is taken
 	mu       sync.Mutex
@@ -95,8 +96,26 @@ func (js *jobs) apply(e session.Event) {
 		return
 	}
 	if j := js.find(status.JobID); j != nil {
-		j.status = status
+		j.status, j.closed = status, true
 	}
+}
+
+// closeLost writes the end of the jobs whose end nobody saw, and returns them.
+func (js *jobs) closeLost() (lost []JobStatus, err error) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, j := range js.order {
+		if j.running != nil || j.closed {
+			continue
+		}
+		j.status.Reason = "the process that ran it ended without ending it; it may still run"
+		if _, err := js.session.Log().Append(session.JobEnd, j.status); err != nil {
+			return lost, err
+		}
+		j.closed = true
+		lost = append(lost, j.status)
+	}
+	return lost, nil
 }
 
 // find returns the job of that id, or nil.
@@ -280,7 +299,7 @@ func (s JobStatus) line() string {
 	how := string(s.State)
 	switch {
 	case s.State == JobLost:
-		how = "lost: the process that ran it is gone, and so is the job"
+		how = "lost: the process that ran it is gone; it may still run"
 	case s.Signal != nil:
 		how = "killed by signal " + *s.Signal
 	case s.ExitCode != nil:

@@ -137,3 +137,25 @@ func TestTheEndOfAJobIsToldOnce(t *testing.T) {
 	default:
 	}
 }
+
+func TestResumingWritesTheEndOfLostJobsOnce(t *testing.T) {
+	b := shellBench(t, policy.ReadOnly)
+	for _, id := range []string{"bash-7", "bash-8"} {
+		if _, err := b.session.Log().Append(session.JobStart, object{"job_id": id, "command": "make", "state": "running", "exit_code": nil, "signal": nil}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.session.Log().Append(session.JobEnd, object{"job_id": "bash-8", "command": "make", "state": "ended", "exit_code": 0, "signal": nil}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		lost, err := b.set.Resume(b.session)
+		if err != nil || len(lost) != want {
+			t.Fatalf("resuming closed %+v, %v; want %d", lost, err, want)
+		}
+	}
+	ends := b.events(session.JobEnd)
+	if len(ends) != 2 || !strings.Contains(string(ends[1]), `"bash-7"`) || !strings.Contains(string(ends[1]), `"lost"`) {
+		t.Errorf("the ends are %s", ends)
+	}
+}

@@ -67,7 +67,7 @@ func (s *Set) jobOutput(ctx context.Context, call *tools.Call, in jobOutputArgs)
 }
 
 func (s *Set) job(call *tools.Call, id string) (*job, error) {
-	state, err := s.of(call)
+	state, err := s.of(call.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *Set) jobListTool() tools.Tool {
 			return []tools.Content{tools.Text(strings.Join(lines, "\n"))}
 		}),
 	}, func(_ context.Context, call *tools.Call, _ struct{}) (v jobListValue, err error) {
-		state, err := s.of(call)
+		state, err := s.of(call.Session)
 		if err != nil {
 			return v, err
 		}

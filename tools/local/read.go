@@ -66,7 +66,7 @@ func (s *Set) read(ctx context.Context, call *tools.Call, in readArgs) (any, err
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	st, err := s.of(call)
+	st, err := s.of(call.Session)
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,16 @@ func (s *Set) Tools() []tools.Tool {
 	return slices.Concat(s.fileTools(), s.searchTools(), s.shellTools())
 }
 
+// Resume takes over a session whose log was opened again: what it saw, and its
+// jobs. It writes an end for those whose end nobody saw and returns them.
+func (s *Set) Resume(owner *tools.Session) ([]JobStatus, error) {
+	st, err := s.of(owner)
+	if err != nil {
+		return nil, err
+	}
+	return st.jobs.closeLost()
+}
+
 // End ends the session's jobs and forgets the session; the log keeps what it
 // saw. It returns the jobs that were still running.
 func (s *Set) End(session *tools.Session) []JobStatus {
@@ -102,22 +112,22 @@ func (s *Set) Close() {
 	}
 }
 
-// of returns what the set keeps for the call's session, folded from its log
+// of returns what the set keeps for a session, folded from its log
 // the first time.
-func (s *Set) of(call *tools.Call) (*state, error) {
+func (s *Set) of(owner *tools.Session) (*state, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, fail(tools.ToolFailed, "the session has been closed")
 	}
-	if st := s.sessions[call.Session]; st != nil {
+	if st := s.sessions[owner]; st != nil {
 		return st, nil
 	}
-	st, err := s.fold(call.Session)
+	st, err := s.fold(owner)
 	if err != nil {
 		return nil, fail(tools.ToolFailed, "the session's log could not be read: %v", err)
 	}
-	s.sessions[call.Session] = st
+	s.sessions[owner] = st
 	return st, nil
 }
 
