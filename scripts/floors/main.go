@@ -46,7 +46,7 @@ var owners = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"tools/mcp"},
 	"github.com/expr-lang/expr":              {"review"},
 	"mvdan.cc/sh":                            {"review"},
-	"github.com/goccy/go-yaml":               {"review", "cmd"},
+	"github.com/goccy/go-yaml":               {"review"},
 	"github.com/spf13/cobra":                 {"cmd"},
 	"golang.org/x/term":                      {"cmd"},
 	"golang.org/x/sys":                       nil,
