@@ -46,7 +46,7 @@ func newExecution(ctx context.Context, p *programs, parent *tools.Call, options 
 		programs: p, parent: parent, options: options, ctx: ctx, stop: stop,
 		lane: newLane(ctx, p.options.InFlight), known: map[string]tools.Tool{}, denials: map[string]int{},
 	}
-	for _, t := range p.registry.Tools() {
+	for _, t := range parent.Registry().Tools() {
 		if t.Name != tools.RunCode {
 			x.known[t.Name] = t
 		}
@@ -99,7 +99,7 @@ func (x *execution) start(ctx context.Context, c runtime.Call, reply func(runtim
 		x.options.OnCall(id, c.Name, nil)
 	}
 	x.lane.submit(func(s *slot) {
-		result := x.programs.registry.Call(ctx, tools.Request{
+		result := x.parent.Registry().Call(ctx, tools.Request{
 			ID: id, Tool: c.Name, Args: c.Args, Parent: x.parent, Lane: s,
 			Caller: policy.Caller{Kind: policy.Program, Line: c.Line, Column: c.Column},
 		})

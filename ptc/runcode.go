@@ -31,7 +31,8 @@ type input struct {
 // ProgramFailed is the code of a run that failed; its details are the Report.
 const ProgramFailed tools.Code = "PROGRAM_FAILED"
 
-// Register adds run_code to the registry whose tools its programs call.
+// Register adds run_code to a registry. Its programs call the tools of the
+// registry that run_code itself was called through, a view where it was one.
 func Register(registry *tools.Registry, o Options) {
 	if o.Engine == nil {
 		panic("ptc: Options.Engine is needed")
@@ -39,7 +40,7 @@ func Register(registry *tools.Registry, o Options) {
 	if o.InFlight <= 0 {
 		o.InFlight = defaultInFlight
 	}
-	p := &programs{registry: registry, options: o}
+	p := &programs{options: o}
 	t := tools.New(tools.Tool{
 		Name:        tools.RunCode,
 		Description: description,
@@ -50,10 +51,7 @@ func Register(registry *tools.Registry, o Options) {
 	registry.AddProgram(t)
 }
 
-type programs struct {
-	registry *tools.Registry
-	options  Options
-}
+type programs struct{ options Options }
 
 func (p *programs) handle(ctx context.Context, call *tools.Call, in input) (Report, error) {
 	run := runOf(ctx)
@@ -128,7 +126,7 @@ func (p *programs) logStart(call *tools.Call, program runtime.Program) error {
 	l := program.Limits
 	_, err = log.Append(session.ProgramStart, startEvent{
 		CallID: call.ID, Program: &ref, Name: program.Name, Language: string(runtime.TypeScript), Args: program.Args,
-		Seed: strconv.FormatUint(program.Seed, 10), Clock: program.Clock.UTC(), ToolsHash: toolsHash(p.registry),
+		Seed: strconv.FormatUint(program.Seed, 10), Clock: program.Clock.UTC(), ToolsHash: toolsHash(call.Registry()),
 		Limits: limitsEvent{
 			ComputeMS: l.Compute.Milliseconds(), WallMS: l.Wall.Milliseconds(), Memory: l.Memory, Calls: l.Calls,
 			InFlight: p.options.InFlight, CallBytes: l.CallBytes, OutputBytes: l.OutputBytes,

@@ -47,7 +47,7 @@ type execution struct {
 }
 
 func (r *Registry) newExecution(req Request) *execution {
-	c := r.config.Load()
+	c := r.current()
 	e := &execution{registry: r, config: c, lane: req.Lane, tool: c.tools[req.Tool], start: time.Now()}
 	e.call = &Call{
 		ID: req.ID, Tool: req.Tool, Args: bytes.Clone(req.Args), Caller: req.Caller, Session: req.Session,

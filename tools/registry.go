@@ -29,8 +29,9 @@ const (
 type Options struct {
 	// Mode of calls without a session. Default: read-only.
 	Mode policy.Mode
-	// Root of calls without a session, canonical. Default: none; then Call.Root
-	// is empty for them.
+	// Root of calls without a session, canonical. Default: the process's working
+	// directory when the registry is made; where that cannot be a workspace,
+	// such as /, Call.Root is empty and a confined tool writes nowhere.
 	Root string
 	// Approvals answers questions. Default: none; then each question is a no.
 	Approvals *policy.Approvals
@@ -50,11 +51,14 @@ type Registry struct {
 	options Options
 	mu      sync.Mutex // held by registering
 	config  atomic.Pointer[config]
+	view    *view // nil for a root registry
+	merged  atomic.Pointer[merged]
 }
 
 // config is what a call sees of a registry; it is never changed.
 type config struct {
 	tools     map[string]*compiled
+	hidden    map[string]bool // names of tools that views on the way here left out
 	listeners []named[Listener]
 	guards    []named[Guard]
 	wrappers  []named[Wrapper]
@@ -67,6 +71,9 @@ func NewRegistry(o *Options) *Registry {
 	r := &Registry{}
 	if o != nil {
 		r.options = *o
+	}
+	if r.options.Root == "" {
+		r.options.Root, _ = policy.Canonical(".") // empty where it fails
 	}
 	if r.options.Logger == nil {
 		r.options.Logger = slog.Default()
@@ -98,6 +105,9 @@ func (r *Registry) add(t Tool) {
 	c, err := compile(t)
 	if err != nil {
 		panic(fmt.Sprintf("tools: tool %q: %v", t.Name, err))
+	}
+	if r.view != nil {
+		r.view.admit(t.Name)
 	}
 	r.change(func(c2 *config) {
 		if c2.tools[t.Name] != nil {
@@ -148,7 +158,7 @@ func appended[F any](list []named[F], name string, f F) []named[F] {
 
 // Tools returns the registered tools, sorted by name, run_code included.
 func (r *Registry) Tools() []Tool {
-	c := r.config.Load()
+	c := r.current()
 	list := make([]Tool, 0, len(c.tools))
 	for _, name := range slices.Sorted(maps.Keys(c.tools)) {
 		list = append(list, c.tools[name].Tool)
@@ -156,9 +166,15 @@ func (r *Registry) Tools() []Tool {
 	return list
 }
 
+// Offered returns the tools that a model is offered to call directly, sorted by
+// name: exactly those for which Offers reports true.
+func (r *Registry) Offered() []Tool {
+	return slices.DeleteFunc(r.Tools(), func(t Tool) bool { return !offered(r.options.Presentation, t.Name) })
+}
+
 // Offers reports whether a direct call may name the tool.
 func (r *Registry) Offers(tool string) bool {
-	return r.config.Load().tools[tool] != nil && offered(r.options.Presentation, tool)
+	return r.current().tools[tool] != nil && offered(r.options.Presentation, tool)
 }
 
 // offered is the one predicate behind what is shown and what is refused.
@@ -176,6 +192,6 @@ func offered(p Presentation, tool string) bool {
 // Overlaps reports whether a call of the tool with these arguments may run
 // beside its siblings.
 func (r *Registry) Overlaps(tool string, args []byte) bool {
-	t := r.config.Load().tools[tool]
+	t := r.current().tools[tool]
 	return t != nil && t.overlaps(args)
 }

@@ -152,21 +152,11 @@ func (s *Set) scope(call *tools.Call) policy.Scope {
 	scope := call.Scope()
 	scope.Extra, scope.Protected = s.options.Extra, s.options.Protected
 	if scope.Root == "" {
-		scope.Root = processRoot()
-	}
-	if scope.Root == "" {
 		// An empty root would contain every path.
 		scope.Root, scope.Mode = string(os.PathSeparator), strict(scope.Mode)
 	}
 	return scope
 }
-
-// processRoot is the workspace of calls for which none was configured; empty
-// when the process runs where no workspace can be.
-var processRoot = sync.OnceValue(func() string {
-	root, _ := policy.Canonical(".")
-	return root
-})
 
 // strict is the mode of a call that has no workspace to write to.
 func strict(mode policy.Mode) policy.Mode {
