@@ -95,26 +95,33 @@ func (c changeOf) run(ctx context.Context, p plan) (changed, error) {
 	if err := c.admit(c.call, c.target); err != nil {
 		return changed{}, err
 	}
-	done := changed{path: c.target.path, existed: c.target.exists()}
-	var before fs.FileInfo
+	done, before, r, err := c.revise(ctx, p)
+	if err != nil {
+		return changed{}, err
+	}
+	done.confinement, err = c.publish(ctx, before, r)
+	return done, err
+}
+
+// revise makes the new state without publishing it. before is the file it
+// replaces, nil where there is none.
+func (c changeOf) revise(ctx context.Context, p plan) (done changed, before fs.FileInfo, r revision, err error) {
+	done = changed{path: c.target.path, existed: c.target.exists()}
 	var now *version
 	if done.existed {
-		var err error
 		if done.old, before, now, err = c.current(ctx); err != nil {
-			return changed{}, err
+			return done, nil, r, err
 		}
 	}
 	seen, err := c.compare(now)
 	if err != nil {
-		return changed{}, err
+		return done, nil, r, err
 	}
-	r, err := p(done.old, seen)
-	if err != nil {
-		return changed{}, err
+	if r, err = p(done.old, seen); err != nil {
+		return done, nil, r, err
 	}
 	done.new = r.content
-	done.confinement, err = c.publish(ctx, before, r)
-	return done, err
+	return done, before, r, nil
 }
 
 // current is the file as it is.

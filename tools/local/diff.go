@@ -26,6 +26,12 @@ func (d changed) diff() diffValue {
 }
 
 func newDiff(d changed, edits []udiff.Edit) diffValue {
+	text := strings.ToValidUTF8(d.unified(edits), "\uFFFD")
+	cut := cutLines(text, diffLimit)
+	return diffValue{Diff: cut, DiffTruncated: len(cut) < len(text)}
+}
+
+func (d changed) unified(edits []udiff.Edit) string {
 	from, to := shownPath(d.path), shownPath(d.path)
 	if !d.existed {
 		from = "/dev/null"
@@ -34,9 +40,7 @@ func newDiff(d changed, edits []udiff.Edit) diffValue {
 	if err != nil {
 		panic("local: a diff of edits that do not fit their text: " + err.Error())
 	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	cut := cutLines(text, diffLimit)
-	return diffValue{Diff: cut, DiffTruncated: len(cut) < len(text)}
+	return text
 }
 
 func lineEdits(old, new []byte) []udiff.Edit {

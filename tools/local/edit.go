@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -34,15 +35,13 @@ func (s *Set) editTool() tools.Tool {
 	return tools.New(tools.Tool{
 		Name: "edit", Description: editDescription, Render: tools.Renderer(renderEdit),
 		Effect: tools.Local, Atomic: true, Confined: true, Widen: widen,
+		Preview: s.previewEdit,
 	}, s.edit)
 }
 
 func (s *Set) edit(ctx context.Context, call *tools.Call, in editArgs) (v editValue, err error) {
-	switch {
-	case in.OldString == "":
-		return v, fail(tools.InvalidArgs, "old_string is empty; give the text to replace. For new text give the line before it as old_string, and that line with the text as new_string")
-	case in.OldString == in.NewString:
-		return v, fail(tools.InvalidArgs, "old_string and new_string are the same; nothing would change")
+	if err := in.check(); err != nil {
+		return v, err
 	}
 	var edits []udiff.Edit
 	done, err := s.change(ctx, call, in.FilePath, true, func(old []byte, seen observation) (r revision, err error) {
@@ -57,6 +56,34 @@ func (s *Set) edit(ctx context.Context, call *tools.Call, in editArgs) (v editVa
 	v = editValue{Replacements: len(edits), diffValue: newDiff(done, edits), Sandbox: newConfinementValue(done.confinement)}
 	v.Path, v.PathBytes = nameText(done.path)
 	return v, nil
+}
+
+// check refuses what cannot be an edit of any file.
+func (in editArgs) check() error {
+	switch {
+	case in.OldString == "":
+		return fail(tools.InvalidArgs, "old_string is empty; give the text to replace. For new text give the line before it as old_string, and that line with the text as new_string")
+	case in.OldString == in.NewString:
+		return fail(tools.InvalidArgs, "old_string and new_string are the same; nothing would change")
+	}
+	return nil
+}
+
+func (s *Set) previewEdit(ctx context.Context, call *tools.Call) (string, error) {
+	var in editArgs
+	if err := json.Unmarshal(call.Args, &in); err != nil {
+		return "", err
+	}
+	if err := in.check(); err != nil {
+		return wouldFail(err), nil
+	}
+	return s.preview(ctx, call, in.FilePath, true, func(old []byte, seen observation) (revision, error) {
+		edits, err := findEdits(in, old)
+		if err != nil {
+			return revision{}, err
+		}
+		return revise(old, edits, seen.Seen)
+	})
 }
 
 // findEdits returns one edit for each place that old_string stands at.

@@ -46,18 +46,12 @@ func (s *Set) writeTool() tools.Tool {
 	return tools.New(tools.Tool{
 		Name: "write", Description: writeDescription, Render: tools.Renderer(renderWrite),
 		Effect: tools.Local, Atomic: true, Confined: true, Widen: widen,
+		Preview: s.previewWrite,
 	}, s.write)
 }
 
 func (s *Set) write(ctx context.Context, call *tools.Call, in writeArgs) (v writeValue, err error) {
-	content := []byte(in.Content)
-	done, err := s.change(ctx, call, in.FilePath, false, func(old []byte, seen observation) (revision, error) {
-		if seen.Version != nil && !seen.complete() {
-			return revision{}, fail(NotObserved, "%s: only %d of its %d bytes have been read in this session; read the rest before you overwrite it, or use edit to change a part",
-				shownPath(in.FilePath), seen.seenBytes(), seen.Version.Size)
-		}
-		return whole(content), nil
-	})
+	done, err := s.change(ctx, call, in.FilePath, false, in.plan)
 	if err != nil {
 		return v, err
 	}
@@ -67,6 +61,23 @@ func (s *Set) write(ctx context.Context, call *tools.Call, in writeArgs) (v writ
 		v.Operation = "overwrite"
 	}
 	return v, nil
+}
+
+// plan replaces all of a file that is known in full.
+func (in writeArgs) plan(_ []byte, seen observation) (revision, error) {
+	if seen.Version != nil && !seen.complete() {
+		return revision{}, fail(NotObserved, "%s: only %d of its %d bytes have been read in this session; read the rest before you overwrite it, or use edit to change a part",
+			shownPath(in.FilePath), seen.seenBytes(), seen.Version.Size)
+	}
+	return whole([]byte(in.Content)), nil
+}
+
+func (s *Set) previewWrite(ctx context.Context, call *tools.Call) (string, error) {
+	var in writeArgs
+	if err := json.Unmarshal(call.Args, &in); err != nil {
+		return "", err
+	}
+	return s.preview(ctx, call, in.FilePath, false, in.plan)
 }
 
 func renderWrite(in writeArgs, v writeValue) []tools.Content {
