@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -16,37 +15,45 @@ type Ref struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Put stores data once, under its hash, and returns its name. The blob is
-// durable when Put returns as far as a killed process goes.
+// Put stores data once, under its hash, and returns its name; with a redactor
+// that is the name of the redacted data. When Put returns, the blob survives
+// the death of this process; see Sync for more. An error leaves no file.
 func (l *Log) Put(data []byte) (Ref, error) {
+	data = l.redactBlob(data)
 	sum := sha256.Sum256(data)
 	ref := Ref{SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data))}
 	path := l.blobPath(ref)
-	if _, err := os.Lstat(path); err == nil {
-		return ref, nil
+	if !isStored(path, ref) {
+		if err := publish(path, data); err != nil {
+			return Ref{}, fmt.Errorf("store %d bytes beside the log: %w", len(data), err)
+		}
 	}
-	if err := publish(path, data); err != nil {
-		return Ref{}, fmt.Errorf("store %d bytes beside the log: %w", len(data), err)
-	}
+	l.pending.add(path)
 	return ref, nil
 }
 
-// publish writes data under a temporary name and links it to path, so that
+// isStored says whether the blob is there. One that a power cut shortened is
+// not.
+func isStored(path string, ref Ref) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() == ref.Bytes
+}
+
+// publish writes data under a temporary name and renames it to path, so that
 // nobody ever sees half a blob.
 func publish(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	if err != nil {
+		os.Remove(f.Name())
 	}
-	return nil
+	return err
 }
 
 // Get returns the blob that ref names, after checking its hash.

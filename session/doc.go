@@ -21,6 +21,12 @@
 // # What is durable
 //
 // Append returns after one write(2): a killed process loses nothing that was
-// acknowledged. [Log.Sync] also survives a power cut. A torn last line is
-// moved aside when the log is opened again, and the log says so.
+// acknowledged. What [Log.Sync] acknowledged, blobs included, also survives a
+// power cut. A torn last line is moved aside when the log is opened again, and
+// the log says so.
+//
+// # What is left out
+//
+// [Log.Redact] keeps texts that match a pattern out of everything that is
+// written; see [Redactor] for what it cannot see.
 package session

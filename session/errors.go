@@ -73,3 +73,30 @@ func (e *BrokenError) Error() string {
 }
 
 func (e *BrokenError) Unwrap() error { return e.Err }
+
+// PatternError says why a pattern cannot be used for redaction.
+type PatternError struct {
+	Name  string // empty: it has none
+	Index int    // in the list that was given, from 0
+	Err   error
+}
+
+func (e *PatternError) Error() string {
+	return fmt.Sprintf("redaction pattern %d, %q: %v", e.Index+1, e.Name, e.Err)
+}
+
+func (e *PatternError) Unwrap() error { return e.Err }
+
+// SeqError says that a log has no event where a fork was wanted.
+type SeqError struct {
+	Path string
+	Seq  uint64 // wanted
+	Last uint64 // of the log; 0: it is empty
+}
+
+func (e *SeqError) Error() string {
+	if e.Last == 0 {
+		return fmt.Sprintf("%s: there is no event %d to fork at; the log is empty", e.Path, e.Seq)
+	}
+	return fmt.Sprintf("%s: there is no event %d to fork at; the log has the events 1 to %d", e.Path, e.Seq, e.Last)
+}

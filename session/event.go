@@ -93,9 +93,9 @@ func (e Event) encode() []byte {
 	b = strconv.AppendUint(b, e.Seq, 10)
 	b = append(b, `,"time":"`...)
 	b = e.Time.UTC().AppendFormat(b, timeFormat)
-	b = append(b, `","type":"`...)
-	b = append(b, e.Type...)
-	b = append(b, `","data":`...)
+	b = append(b, `","type":`...)
+	b = append(b, quote(string(e.Type))...)
+	b = append(b, `,"data":`...)
 	b = append(b, e.Data...)
 	if e.Ignorable {
 		b = append(b, `,"ignorable":true`...)
@@ -103,6 +103,16 @@ func (e Event) encode() []byte {
 	b = append(b, `,"prev":"`...)
 	b = append(b, e.Prev...)
 	return append(b, "\"}\n"...)
+}
+
+// quote returns s as a JSON string, without escaping what only HTML needs
+// escaped.
+func quote(s string) []byte {
+	quoted, err := marshalData(s)
+	if err != nil {
+		panic("session: a string cannot be encoded: " + err.Error())
+	}
+	return quoted
 }
 
 // marshalData encodes the data of an event on one line, without escaping what

@@ -22,3 +22,15 @@ func lock(f *os.File) error {
 
 // unname removes the file's name; the open file stays.
 func unname(path string) error { return os.Remove(path) }
+
+// syncFile brings the file's content to the disk.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncDir brings the directory's names to the disk.
+func syncDir(path string) error { return syncFile(path) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,9 @@ type Log struct {
 	broken    error
 	followers []func(Event)
 	temporary string // removed by Close
+
+	pending  pending
+	redactor atomic.Pointer[Redactor] // nil: nothing is redacted
 }
 
 // Create makes a new log at path, which must not exist, owner-only, and its
@@ -215,6 +219,7 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
+	raw = l.redactData(t, raw)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {
@@ -275,20 +280,6 @@ func (l *Log) replay(f func(Event)) error {
 		return true
 	})
 	return err
-}
-
-// Sync returns when everything appended so far is on the disk.
-func (l *Log) Sync() error {
-	l.mu.Lock()
-	f := l.file
-	l.mu.Unlock()
-	if f == nil {
-		return ErrClosed
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync the session log: %w", err)
-	}
-	return nil
 }
 
 // Close ends the writing and releases the file. A temporary log is removed.
