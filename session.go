@@ -130,7 +130,7 @@ func (s *Session) begin(o *Options, root string) error {
 	if by == "" {
 		by = "embedder"
 	}
-	permissions, err := policy.Begin(log, o.Mode, o.Approval, by)
+	permissions, err := policy.Begin(log, o.Mode, o.Approval, by, nil)
 	if err == nil {
 		s.session, err = tools.NewSession(permissions)
 	}

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -11,54 +13,125 @@ import (
 // Session is what one session may do, folded from its log. It is safe for
 // concurrent use.
 type Session struct {
-	log *session.Log
+	log     *session.Log
+	presets *PresetTable
 
 	mu        sync.Mutex
 	fold      fold
-	questions int // numbers given to questions so far
+	questions int // the highest number given to a question so far
 
 	setting sync.Mutex // held while a setter decides and writes
 }
 
+// Options of a session's permissions. Nil means all defaults.
+type Options struct {
+	// Presets that can be chosen. Default: the built-in ones.
+	Presets *PresetTable
+	// Preset is the one that was chosen at the start, which tells apart those
+	// that share a pair; one that does not fit the pair is not written.
+	// Default: the first that fits. [Resume] ignores it.
+	Preset string
+}
+
 // Begin pins the permissions of a session that was just created: it writes
-// both knobs and the preset, so that a changed default never alters it.
-func Begin(log *session.Log, mode Mode, approval Approval, by string) (*Session, error) {
-	s, err := Resume(log)
+// both knobs and the preset, so that a changed default never alters it. by
+// says who chose them. A sub-session starts with [BeginSub].
+func Begin(log *session.Log, mode Mode, approval Approval, by string, o *Options) (*Session, error) {
+	s, err := follow(log, o)
+	if err == nil && s.State().Fixed {
+		err = errors.New("it is a sub-session, whose scope follows from its parent")
+	}
+	if err == nil {
+		preset := ""
+		if o != nil {
+			preset = o.Preset
+		}
+		err = s.begin(mode, approval, preset, by)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := s.write(session.SandboxMode, mode, by); err != nil {
-		return nil, err
-	}
-	if err := s.write(session.ApprovalPolicy, approval, by); err != nil {
-		return nil, err
-	}
-	if name := presetOf("", mode, approval); name != Custom {
-		return s, s.write(session.PermissionPreset, name, by)
+		return nil, fmt.Errorf("begin the permissions of session %s: %w", log.ID(), err)
 	}
 	return s, nil
 }
 
-// Resume folds the permissions of an existing session. A knob with a value
-// outside its vocabulary is an error.
-func Resume(log *session.Log) (*Session, error) {
+// begin writes the first setting of both knobs, and the preset where one names
+// the pair.
+func (s *Session) begin(mode Mode, approval Approval, preset, by string) error {
+	if s.begun() {
+		return errors.New("its log has permissions already")
+	}
+	if err := errors.Join(checkMode(mode), checkApproval(approval)); err != nil {
+		return err
+	}
+	if err := s.write(session.SandboxMode, mode, by); err != nil {
+		return err
+	}
+	if err := s.write(session.ApprovalPolicy, approval, by); err != nil {
+		return err
+	}
+	if name := s.presets.Name(preset, mode, approval); name != Custom {
+		return s.write(session.PermissionPreset, name, by)
+	}
+	return nil
+}
+
+func (s *Session) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fold.begun
+}
+
+// Resume folds the permissions of an existing session and closes the questions
+// that no answer came for: they are logged as cancelled. A knob with a value
+// outside its vocabulary is an error. No other Session may have the log.
+func Resume(log *session.Log, o *Options) (*Session, error) {
+	s, err := follow(log, o)
+	if err == nil {
+		err = s.closeQuestions()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume the permissions of session %s: %w", log.ID(), err)
+	}
+	return s, nil
+}
+
+// follow folds the log so far, and whatever is appended to it.
+func follow(log *session.Log, o *Options) (*Session, error) {
 	s := &Session{log: log}
+	if o != nil {
+		s.presets = o.Presets
+	}
+	s.fold.presets = s.presets
 	err := log.Follow(func(e session.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.fold.apply(e)
 	})
-	if err == nil {
-		err = s.fold.err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s, errors.Join(err, s.fold.err)
+}
+
+// closeQuestions answers the questions that the process which asked them left
+// open.
+func (s *Session) closeQuestions() error {
+	s.mu.Lock()
+	open := slices.Clone(s.fold.open)
+	s.mu.Unlock()
+	for _, q := range open {
+		d := Decision{Outcome: Cancelled, Why: "the process that asked, or this copy of its log, ended before an answer"}
+		if err := s.logDecided(q.questionID, d, 0); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("permissions of session %s: %w", log.ID(), err)
-	}
-	return s, nil
+	return nil
 }
 
 // Log of the session.
 func (s *Session) Log() *session.Log { return s.log }
+
+// Presets that the session can choose from.
+func (s *Session) Presets() *PresetTable { return s.presets }
 
 // State returns what the session may do now.
 func (s *Session) State() State {
@@ -73,46 +146,4 @@ func (s *Session) newQuestionID() string {
 	defer s.mu.Unlock()
 	s.questions = max(s.questions, s.fold.questions) + 1
 	return "a" + strconv.Itoa(s.questions)
-}
-
-// SetMode changes the sandbox mode. by says who did it.
-func (s *Session) SetMode(mode Mode, by string) error {
-	s.setting.Lock()
-	defer s.setting.Unlock()
-	if s.State().Mode == mode {
-		return nil
-	}
-	return s.write(session.SandboxMode, mode, by)
-}
-
-// SetApproval changes the approval policy. by says who did it.
-func (s *Session) SetApproval(approval Approval, by string) error {
-	s.setting.Lock()
-	defer s.setting.Unlock()
-	if s.State().Approval == approval {
-		return nil
-	}
-	return s.write(session.ApprovalPolicy, approval, by)
-}
-
-// SetPreset chooses a preset: it writes the knobs that change, and the name.
-func (s *Session) SetPreset(name, by string) error {
-	p, err := ParsePreset(name)
-	if err != nil {
-		return err
-	}
-	if err := s.SetMode(p.Mode, by); err != nil {
-		return err
-	}
-	if err := s.SetApproval(p.Approval, by); err != nil {
-		return err
-	}
-	s.setting.Lock()
-	defer s.setting.Unlock()
-	return s.write(session.PermissionPreset, p.Name, by)
-}
-
-func (s *Session) write(t session.Type, value any, by string) error {
-	_, err := s.log.Append(t, setting[any]{Value: value, By: by})
-	return err
 }

@@ -24,7 +24,7 @@ func begin(t *testing.T, mode policy.Mode, approval policy.Approval) *policy.Ses
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	s, err := policy.Begin(log, mode, approval, "test")
+	s, err := policy.Begin(log, mode, approval, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestPermissionsAreFoldedFromTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	again, err := policy.Resume(log)
+	again, err := policy.Resume(log, nil)
 	if err != nil || again.State() != want {
 		t.Errorf("resumed as %+v, %v", again.State(), err)
 	}
@@ -92,7 +92,7 @@ func TestAKnobWithAnUnknownValueIsNotResumed(t *testing.T) {
 	if _, err := s.Log().Append(session.SandboxMode, map[string]string{"value": "everything", "by": "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := policy.Resume(s.Log()); err == nil || !strings.Contains(err.Error(), "everything") {
+	if _, err := policy.Resume(s.Log(), nil); err == nil || !strings.Contains(err.Error(), "everything") {
 		t.Errorf("resuming gave %v", err)
 	}
 	if mode := s.State().Mode; mode != policy.ReadOnly {
@@ -125,8 +125,8 @@ func TestAnswers(t *testing.T) {
 		{"an error is no yes", policy.Ask, []policy.Answerer{answer(policy.AllowedOnce, errors.New("x"))}, policy.Unavailable, "a"},
 		{"a panic is no yes", policy.Ask, []policy.Answerer{panics}, policy.Unavailable, "p"},
 		{"a word outside the vocabulary is no yes", policy.Ask, []policy.Answerer{answer(policy.Outcome(9), nil)}, policy.Unavailable, "a"},
-		{"a late yes is no yes", policy.Ask, []policy.Answerer{silent}, policy.Cancelled, "s"},
-		{"who ignores the deadline is not waited for", policy.Ask, []policy.Answerer{deaf}, policy.Cancelled, "d"},
+		{"a late yes is no yes", policy.Ask, []policy.Answerer{silent}, policy.Cancelled, ""},
+		{"who ignores the deadline is not waited for", policy.Ask, []policy.Answerer{deaf}, policy.Cancelled, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := begin(t, policy.ReadOnly, c.approval)

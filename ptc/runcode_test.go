@@ -46,7 +46,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	permissions, err := policy.Begin(log, policy.ReadOnly, policy.Never, "test")
+	permissions, err := policy.Begin(log, policy.ReadOnly, policy.Never, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func newRoad(t *testing.T, approval policy.Approval, o *tools.Options) *road {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	permissions, err := policy.Begin(log, policy.WorkspaceWrite, approval, "test")
+	permissions, err := policy.Begin(log, policy.WorkspaceWrite, approval, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestRootIDsGoOnAfterResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	permissions, err := policy.Resume(log)
+	permissions, err := policy.Resume(log, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func newBench(t *testing.T, mode policy.Mode) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	permissions, err := policy.Begin(log, mode, policy.Ask, "test")
+	permissions, err := policy.Begin(log, mode, policy.Ask, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
