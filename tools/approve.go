@@ -77,6 +77,7 @@ func (e *execution) put(ctx context.Context, q policy.Question) *Error {
 		return e.deny(StageApproval, "", &Error{Code: ApprovalUnavailable, Message: "refused: the call needs an approval, and it has no session to route the question through"})
 	}
 	d, err := approvals.Ask(ctx, e.call.Session.Session, q)
+	e.countQuestion(ctx, d.Outcome)
 	if err != nil {
 		return e.deny(StageApproval, "", &Error{Code: ApprovalUnavailable, Message: "refused: " + err.Error()})
 	}

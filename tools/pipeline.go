@@ -19,6 +19,14 @@ import (
 // caller's business; everything about the tool and its arguments is a result.
 func (r *Registry) Call(ctx context.Context, req Request) Result {
 	e := r.newExecution(req)
+	ctx, span := e.beginSpan(ctx)
+	result := e.walk(ctx)
+	e.report(ctx, span, result)
+	return result
+}
+
+// walk is the order of the road.
+func (e *execution) walk(ctx context.Context) Result {
 	if err := e.logCall(); err != nil {
 		e.commit()
 		return e.unlogged("the call could not be logged, so it did not run", err)
@@ -163,4 +171,3 @@ func (e *execution) commit() {
 		e.lane.Commit()
 	}
 }
-

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/dsh-run/dsh/policy"
 )
 
@@ -43,6 +46,11 @@ type Options struct {
 	Presentation Presentation
 	// Logger receives panics of observers. Default: slog.Default().
 	Logger *slog.Logger
+	// TracerProvider and MeterProvider receive the spans and metrics of calls,
+	// see TelemetryScope. Default: the global providers of OpenTelemetry, which
+	// do nothing until the process installs others.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
 }
 
 // Registry holds tools and the stages in front of them. It is safe for
@@ -53,6 +61,8 @@ type Registry struct {
 	config  atomic.Pointer[config]
 	view    *view // nil for a root registry
 	merged  atomic.Pointer[merged]
+
+	telemetry *telemetry
 }
 
 // config is what a call sees of a registry; it is never changed.
@@ -78,6 +88,7 @@ func NewRegistry(o *Options) *Registry {
 	if r.options.Logger == nil {
 		r.options.Logger = slog.Default()
 	}
+	r.telemetry = newTelemetry(r.options)
 	r.config.Store(&config{tools: map[string]*compiled{}})
 	return r
 }

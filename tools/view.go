@@ -69,7 +69,7 @@ func (r *Registry) View(options ...ViewOption) *Registry {
 	}
 	above := r.current()
 	v.check(above)
-	derived := &Registry{options: r.options, view: v}
+	derived := &Registry{options: r.options, view: v, telemetry: r.telemetry}
 	derived.config.Store(&config{tools: map[string]*compiled{}})
 	for _, t := range v.with {
 		if t.Name == RunCode {
