@@ -274,7 +274,7 @@ func TestEverythingAProgramDidIsInTheLog(t *testing.T) {
 		}
 		return true
 	})
-	want := "session/start sandbox/mode approval/policy tool/call ptc/start ptc/log tool/call tool/result ptc/end tool/result"
+	want := "session/start sandbox/mode approval/policy tool/call tool/started ptc/start ptc/log tool/call tool/result ptc/end tool/result"
 	if got := strings.Join(types, " "); err != nil || got != want {
 		t.Errorf("the log has %s, %v\nwant %s", got, err, want)
 	}

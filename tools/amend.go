@@ -10,46 +10,6 @@ import (
 	"time"
 )
 
-// result renders what the body left.
-func (e *execution) result(value json.RawMessage, failure *Error) Result {
-	r := Result{Meta: Meta{CallID: e.call.ID, DeniedBy: e.deniedBy, Started: e.started}}
-	if failure == nil {
-		if failure = e.render(&r, value); failure == nil {
-			r.Value = value
-		}
-	}
-	if failure != nil {
-		r.fail(failure)
-	}
-	e.call.facts.mu.Lock()
-	defer e.call.facts.mu.Unlock()
-	r.Meta.Confinement = e.call.facts.confinement
-	r.Content = append(r.Content, e.call.facts.attached...)
-	return r
-}
-
-func (r *Result) fail(err *Error) {
-	r.Value = nil
-	r.Error = err
-	r.Content = []Content{Text(err.Error())}
-}
-
-// render fills the content of a value.
-func (e *execution) render(r *Result, value json.RawMessage) *Error {
-	if e.tool.Render == nil {
-		r.Content = []Content{Text(string(value))}
-		return nil
-	}
-	err := contain(func() error {
-		r.Content = e.tool.Render(bytes.Clone(e.call.Args), bytes.Clone(value))
-		return nil
-	})
-	if err != nil {
-		return &Error{Code: ToolFailed, Message: "the tool ran, but its result could not be rendered: " + err.Error()}
-	}
-	return nil
-}
-
 // end is the order of the stages behind the body.
 func (e *execution) end(ctx context.Context, r Result) Result {
 	r.Meta.DurationMS = time.Since(e.start).Milliseconds()
@@ -61,10 +21,61 @@ func (e *execution) end(ctx context.Context, r Result) Result {
 	}
 	for _, o := range e.config.observers {
 		if err := contain(func() error { o.f(ctx, e.call.frozen(), r.frozen()); return nil }); err != nil {
-			e.registry.options.Logger.Error("observer failed", "observer", o.name, "call", e.call.ID, "error", err)
+			e.complain("observer failed", o.name, err)
 		}
 	}
 	return r
+}
+
+// complain tells the embedder what no result can say.
+func (e *execution) complain(what, name string, err error) {
+	e.registry.options.Logger.Error(what, "name", name, "call", e.call.ID, "error", err)
+}
+
+// result renders what the body left.
+func (e *execution) result(value json.RawMessage, failure *Error) Result {
+	r := Result{Meta: e.meta()}
+	if failure == nil {
+		failure = e.show(&r, value)
+	}
+	if failure != nil {
+		r.fail(failure)
+		_, attached := e.call.facts.learned()
+		r.Content = append(r.Content, attached...)
+	}
+	return r
+}
+
+// meta are the facts that are known when the body has ended.
+func (e *execution) meta() Meta {
+	m := Meta{CallID: e.call.ID, DeniedBy: e.deniedBy, Started: e.started}
+	if e.attempts > 1 {
+		m.Attempts = e.attempts
+	}
+	m.Confinement, _ = e.call.facts.learned()
+	return m
+}
+
+// show makes value the result, with what is seen of it.
+func (e *execution) show(r *Result, value json.RawMessage) *Error {
+	content, err := e.render(value)
+	if err != nil {
+		return &Error{Code: ToolFailed, Message: "the tool ran, but its result could not be rendered: " + err.Error()}
+	}
+	_, attached := e.call.facts.learned()
+	r.Value, r.Content = value, append(content, attached...)
+	return nil
+}
+
+func (e *execution) render(value json.RawMessage) (content []Content, err error) {
+	if e.tool.Render == nil {
+		return []Content{Text(string(value))}, nil
+	}
+	err = contain(func() error {
+		content = copiedContent(e.tool.Render(bytes.Clone(e.call.Args), bytes.Clone(value)))
+		return nil
+	})
+	return content, err
 }
 
 // amend applies one post-execute step.
@@ -74,51 +85,62 @@ func (e *execution) amend(ctx context.Context, p named[Post], r *Result) {
 		a, err = p.f(ctx, e.call.frozen(), r.frozen())
 		return err
 	})
-	if err == nil && a.Value != nil && a.Content != nil {
-		err = errors.New("it replaced both value and content")
+	if err == nil {
+		err = e.refuse(a, *r)
 	}
-	if err == nil && a.Value != nil && r.Error != nil {
-		err = errors.New("it gave a value to a failed call")
-	}
-	if err == nil && a.Value != nil {
-		if refused := e.tool.value(a.Value); refused != nil {
-			err = refused
-		}
+	if err == nil {
+		err = e.apply(a, p.name, r)
 	}
 	switch {
-	case err != nil:
-		e.block(r, p.name, &Error{Code: ToolFailed, Message: fmt.Sprintf("the post-execute step %s failed: %v", p.name, err)})
-		return
-	case a.Block != "":
-		e.block(r, p.name, &Error{Code: BlockedByPost, Message: fmt.Sprintf("blocked by %s: %s", p.name, a.Block)})
-	case a.Value != nil:
-		if err := e.render(r, a.Value); err != nil {
-			e.block(r, p.name, err)
-		} else {
-			r.Value = a.Value
-		}
-	case a.Content != nil:
-		r.Content = a.Content
+	case err == nil:
+		r.Meta.Context = append(r.Meta.Context, copiedContent(a.Context)...)
+	case r.Error == nil:
+		block(r, p.name, &Error{Code: ToolFailed, Message: fmt.Sprintf("the post-execute step %s failed: %v", p.name, err)})
+	default:
+		e.complain("post-execute step failed", p.name, err)
 	}
-	r.Meta.Context = append(r.Meta.Context, a.Context...)
 }
 
-// block makes the call a failure; one that has failed keeps its first error.
-func (e *execution) block(r *Result, rule string, err *Error) {
-	if r.Error != nil {
-		return
+// refuse says why an amendment cannot be applied to r.
+func (e *execution) refuse(a Amendment, r Result) error {
+	switch {
+	case a.Value != nil && a.Content != nil:
+		return errors.New("it replaced both value and content")
+	case a.Value != nil && r.Error != nil:
+		return errors.New("it gave a value to a failed call")
+	case a.Content != nil && r.Meta.DeniedBy != nil && r.Meta.DeniedBy.Stage != StagePost:
+		return errors.New("it replaced the content of a refused call")
 	}
+	return nil
+}
+
+func (e *execution) apply(a Amendment, rule string, r *Result) error {
+	switch {
+	case a.Block != "" && r.Error != nil:
+		r.Meta.Context = append(r.Meta.Context, Text(fmt.Sprintf("blocked by %s: %s", rule, a.Block)))
+	case a.Block != "":
+		block(r, rule, &Error{Code: BlockedByPost, Message: fmt.Sprintf("blocked by %s: %s", rule, a.Block)})
+	case a.Value != nil:
+		return e.replace(bytes.Clone(a.Value), r)
+	case a.Content != nil:
+		r.Content = copiedContent(a.Content)
+	}
+	return nil
+}
+
+// replace gives a successful result another value.
+func (e *execution) replace(value json.RawMessage, r *Result) error {
+	if err := e.tool.value(value); err != nil {
+		return err
+	}
+	if err := e.show(r, value); err != nil {
+		return err
+	}
+	return nil
+}
+
+// block makes a success a failure.
+func block(r *Result, rule string, err *Error) {
 	r.fail(err)
 	r.Meta.DeniedBy = &DeniedBy{Stage: StagePost, Rule: rule}
-}
-
-func (r Result) frozen() Result {
-	r.Value = bytes.Clone(r.Value)
-	r.Content = slices.Clone(r.Content)
-	r.Meta.Context = slices.Clone(r.Meta.Context)
-	if r.Error != nil {
-		copied := *r.Error
-		r.Error = &copied
-	}
-	return r
 }

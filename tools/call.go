@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,8 +43,8 @@ type Lane interface {
 	Commit()
 }
 
-// Call is one call on its way. What stages see of it is a copy whose Args they
-// own: changing them changes nothing.
+// Call is one call on its way. Each stage, each wrapper and each attempt of the
+// body gets its own copy: changing it changes nothing for anyone else.
 type Call struct {
 	ID, RootID, ParentID string
 	Tool                 string
@@ -78,19 +79,49 @@ type facts struct {
 	attached    []Content
 }
 
-// Confine records what confined the body, for the result and the log.
+// Confine records what confined the body, for the result and the log. Only the
+// body and its wrappers can: from another stage it does nothing.
 func (c *Call) Confine(by policy.Confinement) {
+	if c.facts == nil {
+		return
+	}
 	c.facts.mu.Lock()
 	defer c.facts.mu.Unlock()
-	c.facts.confinement = &by
+	c.facts.confinement = copiedConfinement(&by)
 }
 
 // Attach adds blocks behind the rendered ones, for what a value cannot hold,
-// such as the bytes of an image.
+// such as the bytes of an image. Only the body and its wrappers can: from
+// another stage it does nothing. What a failed attempt attached goes when the
+// body is tried again.
 func (c *Call) Attach(blocks ...Content) {
+	if c.facts == nil {
+		return
+	}
 	c.facts.mu.Lock()
 	defer c.facts.mu.Unlock()
-	c.facts.attached = append(c.facts.attached, blocks...)
+	c.facts.attached = append(c.facts.attached, copiedContent(blocks)...)
+}
+
+// attachments is how many blocks are attached.
+func (f *facts) attachments() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.attached)
+}
+
+// keep drops the blocks after the first n.
+func (f *facts) keep(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.attached = slices.Clip(f.attached[:n])
+}
+
+// learned is a copy of what was recorded so far.
+func (f *facts) learned() (*policy.Confinement, []Content) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return copiedConfinement(f.confinement), copiedContent(f.attached)
 }
 
 // Scope of the file effects that this call may have.
@@ -102,9 +133,16 @@ func (c *Call) Scope() policy.Scope {
 	return s
 }
 
-// frozen is the copy that a stage may look at.
+// copied is the call as the body and its wrappers get it.
+func (c *Call) copied() *Call {
+	own := *c
+	own.Args = bytes.Clone(c.Args)
+	return &own
+}
+
+// frozen is the call as the other stages see it.
 func (c *Call) frozen() Call {
-	copied := *c
-	copied.Args = bytes.Clone(c.Args)
-	return copied
+	seen := c.copied()
+	seen.facts = nil
+	return *seen
 }

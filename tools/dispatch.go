@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,65 +9,168 @@ import (
 	"slices"
 )
 
-// dispatch runs the body inside its wrappers.
+// dispatch runs the body inside its wrappers: the first registered one is the
+// outermost, a(b(c(body))) for Wrap(a), Wrap(b), Wrap(c).
 func (e *execution) dispatch(ctx context.Context) (json.RawMessage, *Error) {
 	if ctx.Err() != nil {
-		return nil, abortedBefore(ctx)
+		return nil, e.aborted(ctx)
 	}
-	body := e.retry(e.timeout(e.attempt))
+	r := &run{execution: e}
+	r.ctx, r.leave = context.WithCancelCause(ctx)
+	defer r.leave(nil)
+	body := r.body
 	for _, w := range slices.Backward(e.config.wrappers) {
-		body = e.wrap(w, body)
+		body = r.wrap(w, body)
 	}
-	value, err := body(ctx, e.call)
-	if err == nil && ctx.Err() == nil {
-		return value, nil
-	}
-	return nil, e.failure(ctx, err)
+	_, err := body(r.ctx, e.call)
+	return r.outcome(ctx, err)
 }
 
-// wrap contains a wrapper: a panic in it fails the call.
-func (e *execution) wrap(w named[Wrapper], next Body) Body {
-	return func(ctx context.Context, call *Call) (value json.RawMessage, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				value, err = nil, &Error{Code: ToolFailed, Message: fmt.Sprintf("the wrapper %s panicked: %v", w.name, r)}
-			}
-		}()
-		return w.f(next)(ctx, call)
+// run is the body of one call inside its wrappers. It keeps what the body
+// really did, so that no wrapper can tell it otherwise.
+type run struct {
+	*execution
+	ctx   context.Context // ends with the call's, and when a wrapper leaves a running body
+	leave context.CancelCauseFunc
+	veto  *Error          // of a guard; it is final
+	value json.RawMessage // of the last attempt
+	err   error           // of the last attempt
+}
+
+// body is what the innermost wrapper calls: one attempt, or more where the
+// failure and the tool allow it. Whatever context it is given, it ends with
+// the call's.
+func (r *run) body(ctx context.Context, _ *Call) (json.RawMessage, error) {
+	ctx, stop := bothOf(ctx, r.ctx)
+	defer stop()
+	attached := r.call.facts.attachments()
+	for n := 0; ; n++ {
+		if err := r.admit(ctx); err != nil {
+			return nil, err
+		}
+		r.call.facts.keep(attached)
+		r.value, r.err = r.timed(ctx)
+		if r.err == nil {
+			return r.handed(), nil
+		}
+		if !r.again(ctx, n) {
+			return nil, r.err
+		}
 	}
 }
 
-// attempt is the innermost body: the guards once more, then the tool.
-func (e *execution) attempt(ctx context.Context, call *Call) (json.RawMessage, error) {
-	if err := e.guard(ctx); err != nil {
-		return nil, err
+// handed is the value as it goes to the wrappers, which may write into it.
+func (r *run) handed() json.RawMessage {
+	if len(r.config.wrappers) == 0 {
+		return r.value
 	}
-	if ctx.Err() != nil && !e.started {
-		return nil, abortedBefore(ctx)
+	return bytes.Clone(r.value)
+}
+
+// bothOf is ctx, ending with outer too.
+func bothOf(ctx, outer context.Context) (context.Context, func()) {
+	if ctx == nil || ctx == outer {
+		return outer, func() {}
 	}
-	e.started = true
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(outer, func() { cancel(context.Cause(outer)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// admit stands before each attempt: the guards, the context, the log.
+func (r *run) admit(ctx context.Context) error {
+	if r.veto != nil {
+		return r.veto
+	}
+	if err := r.guard(ctx); err != nil && r.deniedBy != nil {
+		r.veto = err
+		return err
+	}
+	for _, c := range []context.Context{r.ctx, ctx} {
+		if c.Err() != nil {
+			return r.unattempted(c)
+		}
+	}
+	return r.begin()
+}
+
+// unattempted is the error of an attempt that ctx came before.
+func (r *run) unattempted(ctx context.Context) error {
+	if r.err != nil {
+		return r.err
+	}
+	return context.Cause(ctx)
+}
+
+// begin marks an attempt as started, the first one in the log.
+func (r *run) begin() error {
+	if !r.started {
+		if err := r.logStarted(); err != nil {
+			return &Error{Code: LogFailed, Message: "the start could not be logged, so the call did not run: " + err.Error()}
+		}
+	}
+	r.started = true
+	r.attempts++
+	return nil
+}
+
+// handle runs the tool. The value is a copy that the tool does not hold.
+func (r *run) handle(ctx context.Context) (json.RawMessage, error) {
 	var value json.RawMessage
 	err := contain(func() (err error) {
-		value, err = e.tool.Handle(ctx, call)
+		value, err = r.tool.Handle(ctx, r.call.copied())
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := e.tool.value(value); err != nil {
+	value = bytes.Clone(value)
+	if err := r.tool.value(value); err != nil {
 		return nil, err
 	}
 	return value, nil
 }
 
-// failure is the one translation from a body's error to the call's.
-func (e *execution) failure(ctx context.Context, err error) *Error {
+// outcome is the one translation from what the body did, and what the wrappers
+// made of it, to the call's value or failure.
+func (r *run) outcome(ctx context.Context, err error) (json.RawMessage, *Error) {
+	switch {
+	case r.veto != nil:
+		return nil, r.veto
+	case ctx.Err() != nil:
+		if own := ownError(r.err); own != nil {
+			return nil, own
+		}
+		return nil, r.aborted(ctx)
+	case err != nil:
+		if own := ownError(err); own != nil {
+			return nil, own
+		}
+		return nil, &Error{Code: ToolFailed, Message: fmt.Sprint(err)}
+	}
+	return r.value, nil
+}
+
+// ownError is a copy of the *Error in err, nil if there is none.
+func ownError(err error) *Error {
 	var own *Error
-	if errors.As(err, &own) {
-		return own
+	if !errors.As(err, &own) || own == nil {
+		return nil
 	}
-	if ctx.Err() != nil {
-		return &Error{Code: Aborted, Message: "cancelled while it ran: " + context.Cause(ctx).Error()}
+	own = own.copied()
+	if own.Code == "" {
+		own.Code = ToolFailed
 	}
-	return &Error{Code: ToolFailed, Message: err.Error()}
+	return own
+}
+
+// aborted is the failure of a call whose context ended.
+func (e *execution) aborted(ctx context.Context) *Error {
+	if !e.started {
+		return abortedBefore(ctx)
+	}
+	return &Error{Code: Aborted, Message: "cancelled while it ran: " + context.Cause(ctx).Error()}
 }

@@ -27,6 +27,11 @@ type callEvent struct {
 	Caller   policy.Caller `json:"caller"`
 }
 
+// startedEvent is the data of tool/started.
+type startedEvent struct {
+	CallID string `json:"call_id"`
+}
+
 // resultEvent is the data of tool/result.
 type resultEvent struct {
 	CallID      string              `json:"call_id"`
@@ -38,6 +43,7 @@ type resultEvent struct {
 	DeniedBy    *DeniedBy           `json:"denied_by,omitempty"`
 	Confinement *policy.Confinement `json:"confinement,omitempty"`
 	Started     bool                `json:"started"`
+	Attempts    int                 `json:"attempts,omitempty"`
 	DurationMS  int64               `json:"duration_ms"`
 }
 
@@ -63,7 +69,7 @@ func newCallEvent(log *session.Log, call *Call) (callEvent, error) {
 func newResultEvent(log *session.Log, r Result) (e resultEvent, err error) {
 	e = resultEvent{
 		CallID: r.Meta.CallID, DeniedBy: r.Meta.DeniedBy, Confinement: r.Meta.Confinement,
-		Started: r.Meta.Started, DurationMS: r.Meta.DurationMS,
+		Started: r.Meta.Started, Attempts: r.Meta.Attempts, DurationMS: r.Meta.DurationMS,
 	}
 	if e.Value, e.ValueRef, err = inline(log, r.Value); err != nil {
 		return e, err

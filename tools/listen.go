@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -23,17 +24,13 @@ func (e *execution) listen(ctx context.Context) *Error {
 	return e.deny(StageListener, e.verdict.rule, &Error{Code: code, Message: "denied: " + e.verdict.Reason, Details: e.verdict.Details})
 }
 
-func (e *execution) ask(ctx context.Context, listeners []named[Listener]) (v Verdict) {
+// ask is listeners[0](listeners[1](…(allow))).
+func (e *execution) ask(ctx context.Context, listeners []named[Listener]) Verdict {
 	if len(listeners) == 0 {
 		return Verdict{Judgement: Allow}
 	}
 	l := listeners[0]
-	defer func() {
-		if r := recover(); r != nil {
-			v = Verdict{Judgement: Deny, Reason: fmt.Sprintf("the listener %s panicked: %v", l.name, r), rule: l.name}
-		}
-	}()
-	v = l.f(ctx, e.call.frozen(), func() Verdict { return e.ask(ctx, listeners[1:]) })
+	v := e.hear(ctx, l, func() Verdict { return e.ask(ctx, listeners[1:]) })
 	if v.Judgement > Cancel {
 		v = Verdict{Judgement: Deny, Reason: fmt.Sprintf("the listener %s answered with an unknown judgement %d", l.name, v.Judgement)}
 	}
@@ -43,22 +40,43 @@ func (e *execution) ask(ctx context.Context, listeners []named[Listener]) (v Ver
 	return v
 }
 
+// hear asks one listener. It asks the ones inside of it only until it has
+// answered itself.
+func (e *execution) hear(ctx context.Context, l named[Listener], next func() Verdict) (v Verdict) {
+	var inner turn
+	err := contain(func() error {
+		v = l.f(ctx, e.call.frozen(), func() Verdict {
+			if !inner.take() {
+				return Verdict{Judgement: Deny, Reason: fmt.Sprintf("the listener %s asked on after it had answered", l.name)}
+			}
+			defer inner.give()
+			return next()
+		})
+		return nil
+	})
+	inner.end(func() {})
+	if err != nil {
+		return Verdict{Judgement: Deny, Reason: fmt.Sprintf("the listener %s failed: %v", l.name, err), rule: l.name}
+	}
+	return v
+}
+
 // guard lets each guard veto the call.
 func (e *execution) guard(ctx context.Context) *Error {
 	for _, g := range e.config.guards {
-		if err := contain(func() error { return g.f(ctx, e.call.frozen()) }); err != nil {
-			return e.deny(StageGuard, g.name, &Error{Code: DeniedByGuard, Message: fmt.Sprintf("denied by the guard %s: %v", g.name, err)})
+		err := contain(func() error { return g.f(ctx, e.call.frozen()) })
+		if err == nil {
+			continue
 		}
+		if gaveUp(ctx, err) {
+			return e.aborted(ctx)
+		}
+		return e.deny(StageGuard, g.name, &Error{Code: DeniedByGuard, Message: fmt.Sprintf("denied by the guard %s: %v", g.name, err)})
 	}
 	return nil
 }
 
-// contain runs f and makes a panic an error.
-func contain(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("it panicked: %v", r)
-		}
-	}()
-	return f()
+// gaveUp reports whether err only says that ctx ended.
+func gaveUp(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }

@@ -47,14 +47,16 @@ type execution struct {
 	tool     *compiled // nil for an unknown tool
 	call     *Call
 	start    time.Time
+	timeout  time.Duration // of one attempt, beside the tool's own
 	verdict  Verdict
 	deniedBy *DeniedBy
 	started  bool
+	attempts int
 }
 
 func (r *Registry) newExecution(req Request) *execution {
 	c := r.current()
-	e := &execution{registry: r, config: c, lane: req.Lane, tool: c.tools[req.Tool], start: time.Now()}
+	e := &execution{registry: r, config: c, lane: req.Lane, tool: c.tools[req.Tool], timeout: req.Timeout, start: time.Now()}
 	e.call = &Call{
 		ID: req.ID, Tool: req.Tool, Args: bytes.Clone(req.Args), Caller: req.Caller, Session: req.Session,
 		Mode: r.options.Mode, Root: r.options.Root, facts: &facts{}, registry: r,

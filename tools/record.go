@@ -19,6 +19,16 @@ func (e *execution) logCall() error {
 	return err
 }
 
+// logStarted writes that the body begins, for tools that may change something:
+// a call without it that the log leaves open has changed nothing.
+func (e *execution) logStarted() error {
+	if e.call.Session == nil || e.call.Effect == NoEffect {
+		return nil
+	}
+	_, err := e.call.Session.Log().Append(session.ToolStarted, startedEvent{CallID: e.call.ID})
+	return err
+}
+
 // logResult writes tool/result; the end of a root call reaches the disk.
 func (e *execution) logResult(r Result) error {
 	if e.call.Session == nil {
@@ -43,7 +53,8 @@ func (e *execution) logResult(r Result) error {
 
 // unlogged is the result of a call that could not be written down.
 func (e *execution) unlogged(what string, err error) Result {
-	r := Result{Meta: Meta{CallID: e.call.ID, Started: e.started, DurationMS: time.Since(e.start).Milliseconds()}}
+	r := Result{Meta: e.meta()}
+	r.Meta.DurationMS = time.Since(e.start).Milliseconds()
 	r.fail(&Error{Code: LogFailed, Message: what + ": " + err.Error()})
 	return r
 }

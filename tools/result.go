@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/dsh-run/dsh/policy"
 )
@@ -61,6 +63,8 @@ type Meta struct {
 	DurationMS  int64               `json:"duration_ms"`
 	// Started says whether the body began.
 	Started bool `json:"started"`
+	// Attempts is how often the body began, where that was more than once.
+	Attempts int `json:"attempts,omitempty"`
 	// Context are blocks that post-execute steps attached.
 	Context []Content `json:"context,omitempty"`
 }
@@ -82,3 +86,56 @@ const (
 	StageApproval    Stage = "approval"
 	StagePost        Stage = "post-execute"
 )
+
+// fail makes the result a failure. Details that are no JSON are left out, so
+// that the failure itself can be logged.
+func (r *Result) fail(err *Error) {
+	failed := err.copied()
+	if !json.Valid(failed.Details) {
+		failed.Details = nil
+	}
+	r.Value, r.Error, r.Content = nil, failed, []Content{Text(failed.Error())}
+}
+
+// frozen is a copy that shares nothing with r.
+func (r Result) frozen() Result {
+	r.Value = bytes.Clone(r.Value)
+	r.Content = copiedContent(r.Content)
+	r.Error = r.Error.copied()
+	r.Meta.DeniedBy = copied(r.Meta.DeniedBy)
+	r.Meta.Confinement = copiedConfinement(r.Meta.Confinement)
+	r.Meta.Context = copiedContent(r.Meta.Context)
+	return r
+}
+
+func (e *Error) copied() *Error {
+	c := copied(e)
+	if c != nil {
+		c.Details = bytes.Clone(c.Details)
+	}
+	return c
+}
+
+func copiedConfinement(c *policy.Confinement) *policy.Confinement {
+	c = copied(c)
+	if c != nil {
+		c.Reasons = slices.Clone(c.Reasons)
+	}
+	return c
+}
+
+func copiedContent(blocks []Content) []Content {
+	blocks = slices.Clone(blocks)
+	for i := range blocks {
+		blocks[i].Data = bytes.Clone(blocks[i].Data)
+	}
+	return blocks
+}
+
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}

@@ -31,7 +31,7 @@ type Verdict struct {
 
 // Listener judges a call before it runs. It sees a copy of the call; next asks
 // the listeners inside of it, and allows when there are none. Answering
-// without calling next overrides them.
+// without calling next overrides them. After its answer next only denies.
 type Listener func(ctx context.Context, call Call, next func() Verdict) Verdict
 
 // Guard vetoes a call by returning an error, whose text is the reason. It runs
@@ -42,26 +42,38 @@ type Guard func(ctx context.Context, call Call) error
 type Body func(ctx context.Context, call *Call) (json.RawMessage, error)
 
 // Wrapper wraps the body: to narrow its context, try it again, measure it. It
-// must not detach the caller's cancellation.
+// calls next at least once and returns what next returned last, or an error.
+//
+// What it cannot do: the body's context ends with the caller's, whatever
+// context next is given; the call given to next is not looked at; a value of
+// its own, a success made of a failure, an answer without having called next,
+// and a panic are TOOL_FAILED; a guard's veto stays. Calls of next run one
+// after another, and none begins once the wrapper has returned. When it returns
+// while next runs, the body's context ends and the pipeline waits for it.
 type Wrapper func(next Body) Body
 
-// Post looks at a result and may amend it. It runs for refused calls too.
+// Post looks at a copy of a result and may amend it. It runs for refused calls
+// too. An error or a panic makes a success a failure, and is only reported to
+// the registry's Logger where the call has failed already.
 type Post func(ctx context.Context, call Call, result Result) (Amendment, error)
 
 // Amendment is what a post-execute step changes. The zero value accepts.
 type Amendment struct {
-	// Content replaces what the model sees; nil leaves it.
+	// Content replaces what the model sees; nil leaves it. That of a call which
+	// was refused before its body cannot be replaced.
 	Content []Content
 	// Value replaces the value of a successful call, and is rendered anew; nil
 	// leaves it. It excludes Content.
 	Value json.RawMessage
 	// Context is attached behind the content.
 	Context []Content
-	// Block turns a success into an error with this feedback.
+	// Block turns a success into an error with this feedback. To a call that has
+	// failed already it is attached as context.
 	Block string
 }
 
-// Observer sees the final result.
+// Observer sees a copy of the final result. A panic in it is reported to the
+// registry's Logger.
 type Observer func(ctx context.Context, call Call, result Result)
 
 // named is a stage function with the name it was registered under.

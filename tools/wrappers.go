@@ -3,50 +3,64 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 )
 
-// errTimeout marks the timeout of the built-in wrapper among other causes.
-var errTimeout = errors.New("the tool's timeout passed")
+// timeoutError is why the context of one attempt ends. Each attempt has its
+// own, so that the timeout of an outer call is not taken for this one's.
+type timeoutError struct{ limit time.Duration }
 
-// timeout ends one attempt after the tool's own limit.
-func (e *execution) timeout(next Body) Body {
-	limit := e.tool.Timeout
-	if limit <= 0 {
-		return next
+func (e *timeoutError) Error() string { return fmt.Sprintf("its limit of %s passed", e.limit) }
+
+// limit of one attempt: the tool's or the call's, whichever is shorter; 0 for
+// none.
+func (r *run) limit() time.Duration {
+	limit := r.tool.Timeout
+	if own := r.timeout; own > 0 && (limit <= 0 || own < limit) {
+		limit = own
 	}
-	return func(ctx context.Context, call *Call) (json.RawMessage, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
-		defer cancel()
-		value, err := next(ctx, call)
-		if err != nil && context.Cause(ctx) == errTimeout {
-			var own *Error
-			if !errors.As(err, &own) {
-				return nil, &Error{Code: ToolTimeout, Message: fmt.Sprintf("%s did not end within its limit of %s", call.Tool, limit)}
-			}
-		}
-		return value, err
+	return max(limit, 0)
+}
+
+// timed is one attempt under its limit. What a tool says itself about its
+// failure survives.
+func (r *run) timed(ctx context.Context) (json.RawMessage, error) {
+	limit := r.limit()
+	if limit == 0 {
+		return r.handle(ctx)
+	}
+	passed := &timeoutError{limit}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, passed)
+	defer cancel()
+	value, err := r.handle(ctx)
+	if err != nil && context.Cause(ctx) == passed && ownError(err) == nil {
+		return nil, &Error{Code: ToolTimeout, Message: fmt.Sprintf("%s did not end within its limit of %s", r.call.Tool, limit)}
+	}
+	return value, err
+}
+
+// pauses before the second and the third attempt of an idempotent tool.
+var pauses = [...]time.Duration{100 * time.Millisecond, 400 * time.Millisecond}
+
+// again reports whether to try once more after n+1 attempts, once the pause
+// before that has passed.
+func (r *run) again(ctx context.Context, n int) bool {
+	own := ownError(r.err)
+	if !r.tool.Idempotent || own == nil || !own.Retryable || n >= len(pauses) {
+		return false
+	}
+	t := time.NewTimer(jittered(pauses[n]))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
-// attempts of an idempotent tool.
-const attempts = 3
-
-// retry tries an idempotent tool again after a failure that says it is worth
-// it.
-func (e *execution) retry(next Body) Body {
-	if !e.tool.Idempotent {
-		return next
-	}
-	return func(ctx context.Context, call *Call) (value json.RawMessage, err error) {
-		for range attempts {
-			value, err = next(ctx, call)
-			var own *Error
-			if err == nil || ctx.Err() != nil || !errors.As(err, &own) || !own.Retryable {
-				break
-			}
-		}
-		return value, err
-	}
-}
+// jittered is d, a quarter more or less, so that calls which failed together
+// do not return together.
+func jittered(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2) }

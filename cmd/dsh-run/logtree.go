@@ -103,7 +103,7 @@ func (t *logTree) add(e session.Event) {
 		t.calls[f.ID] = t.root("exec " + visible(strings.Join(f.Argv, " ")))
 	case session.ExecEnd:
 		t.endOf(f.ID, resultText(f))
-	case session.ProgramStart, session.ProgramEnd, session.FSObserved:
+	case session.ProgramStart, session.ProgramEnd, session.FSObserved, session.ToolStarted:
 	default:
 		t.under(f.CallID, otherText(e.Type, f))
 	}
