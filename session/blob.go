@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -39,6 +40,30 @@ func isStored(path string, ref Ref) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == ref.Bytes
 }
 
+// putDurably stores what r holds, however long it is, and returns when it is on
+// the disk.
+func (l *Log) putDurably(r io.Reader) (Ref, error) {
+	dir := filepath.Join(l.dir, "blobs")
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return Ref{}, err
+	}
+	defer os.Remove(f.Name())
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, sum), r)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return Ref{}, err
+	}
+	ref := Ref{SHA256: hex.EncodeToString(sum.Sum(nil)), Bytes: n}
+	if err := os.Rename(f.Name(), l.blobPath(ref)); err != nil {
+		return Ref{}, err
+	}
+	return ref, syncDir(dir)
+}
+
 // publish writes data under a temporary name and renames it to path, so that
 // nobody ever sees half a blob.
 func publish(path string, data []byte) error {
@@ -62,19 +87,59 @@ func (l *Log) Get(ref Ref) ([]byte, error) { return readBlob(l.dir, ref) }
 // ReadBlob returns a blob of the log at path, after checking its hash.
 func ReadBlob(path string, ref Ref) ([]byte, error) { return readBlob(Folder(path), ref) }
 
-func readBlob(folder string, ref Ref) ([]byte, error) {
+// CheckBlob says why a blob of the log at path is not there with the length and
+// the hash that ref names. It holds no blob in memory.
+func CheckBlob(path string, ref Ref) error {
+	f, err := openBlob(Folder(path), ref)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, f)
+	if err != nil {
+		return err
+	}
+	if n != ref.Bytes {
+		return fmt.Errorf("blob %s: it has %d bytes, want %d", ref.SHA256, n, ref.Bytes)
+	}
+	return ref.verify(sum.Sum(nil))
+}
+
+func (r Ref) verify(sum []byte) error {
+	if hex.EncodeToString(sum) != r.SHA256 {
+		return fmt.Errorf("blob %s: its content has the SHA-256 %x", r.SHA256, sum)
+	}
+	return nil
+}
+
+func openBlob(folder string, ref Ref) (*os.File, error) {
 	if len(ref.SHA256) != hex.EncodedLen(sha256.Size) {
 		return nil, fmt.Errorf("blob name %q: want 64 hex digits", ref.SHA256)
 	}
 	if _, err := hex.DecodeString(ref.SHA256); err != nil {
 		return nil, fmt.Errorf("blob name %q: %w", ref.SHA256, err)
 	}
-	data, err := os.ReadFile(filepath.Join(folder, "blobs", ref.SHA256))
+	f, err := os.OpenFile(filepath.Join(folder, "blobs", ref.SHA256), os.O_RDONLY|noWait|noFollow, 0)
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: %w", ref.SHA256, bare(err))
+	}
+	return f, nil
+}
+
+func readBlob(folder string, ref Ref) ([]byte, error) {
+	f, err := openBlob(folder, ref)
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != ref.SHA256 {
-		return nil, fmt.Errorf("blob %s: its content has the SHA-256 %x", ref.SHA256, sum)
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: %w", ref.SHA256, bare(err))
+	}
+	sum := sha256.Sum256(data)
+	if err := ref.verify(sum[:]); err != nil {
+		return nil, err
 	}
 	return data, nil
 }

@@ -32,7 +32,32 @@ func bare(err error) error {
 	return err
 }
 
-// LineError says which line of a log is the first bad one, and why.
+// OpenError says why a file cannot be opened as a session's log, to read or to
+// append to it.
+type OpenError struct {
+	Path string
+	Err  error
+}
+
+func (e *OpenError) Error() string {
+	return fmt.Sprintf("%s: cannot be opened as a session log: %v", e.Path, bare(e.Err))
+}
+
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// LineTooLongError says that an event was too large for a line; nothing has
+// been written.
+type LineTooLongError struct {
+	Type  Type
+	Bytes int // that the line would have had
+	Limit int // that it may have
+}
+
+func (e *LineTooLongError) Error() string {
+	return fmt.Sprintf("a %s event needs a line of %d bytes, more than the %d that one may have; it was not written", e.Type, e.Bytes, e.Limit)
+}
+
+// LineError says which line of a log is bad, and why.
 type LineError struct {
 	Path   string
 	Line   int   // from 1

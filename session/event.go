@@ -133,28 +133,22 @@ type chain struct {
 	prev string
 }
 
-// next checks that line, without its newline, is the event that follows.
-func (c *chain) next(line []byte) (Event, error) {
-	var e Event
-	dec := json.NewDecoder(bytes.NewReader(line))
-	if err := dec.Decode(&e); err != nil {
-		return e, fmt.Errorf("not a JSON event: %w", err)
+// link checks that e is the event that follows. Behind a gap, lines that hold
+// no event, later ones follow too.
+func (c chain) link(e Event, gap bool) error {
+	switch {
+	case gap && e.Seq > c.seq+1:
+		return nil
+	case e.Seq != c.seq+1:
+		return fmt.Errorf("seq is %d, want %d", e.Seq, c.seq+1)
+	case e.Prev != c.prev:
+		return fmt.Errorf("prev is %q, but the line before has the SHA-256 %q", e.Prev, c.prev)
 	}
-	if dec.InputOffset() != int64(len(bytes.TrimRight(line, " \t\r"))) {
-		return e, fmt.Errorf("more than one JSON value on the line")
-	}
-	if e.Seq != c.seq+1 {
-		return e, fmt.Errorf("seq is %d, want %d", e.Seq, c.seq+1)
-	}
-	if e.Prev != c.prev {
-		return e, fmt.Errorf("prev is %q, but the line before has the SHA-256 %q", e.Prev, c.prev)
-	}
-	c.advance(line)
-	return e, nil
+	return nil
 }
 
-func (c *chain) advance(line []byte) {
-	sum := sha256.Sum256(line)
-	c.seq++
-	c.prev = hex.EncodeToString(sum[:])
+// take goes on from e, which body, without its newline, holds.
+func (c *chain) take(e Event, body []byte) {
+	sum := sha256.Sum256(body)
+	c.seq, c.prev = e.Seq, hex.EncodeToString(sum[:])
 }

@@ -9,7 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const noFollow = unix.O_NOFOLLOW
+const (
+	noFollow = unix.O_NOFOLLOW
+	// noWait keeps the opening of a pipe from waiting for its other end.
+	noWait = unix.O_NONBLOCK
+)
 
 // lock keeps a second writer out for as long as f is open.
 func lock(f *os.File) error {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const noFollow = 0
+const noFollow, noWait = 0, 0
 
 // lock keeps a second writer out for as long as f is open. It locks a byte far
 // behind the end, so that readers are not kept out.

@@ -17,6 +17,8 @@ type Log struct {
 	dir  string
 	id   string
 	now  func() time.Time
+	// limit of a line's bytes
+	limit int
 
 	mu        sync.Mutex
 	file      *os.File // nil once closed
@@ -42,7 +44,7 @@ func Create(path, cwd string, parent *Parent) (*Log, error) {
 	if err != nil {
 		return nil, &PlaceError{Path: path, Err: err}
 	}
-	l := &Log{path: path, dir: Folder(path), id: ID(path), now: time.Now, file: f}
+	l := &Log{path: path, dir: Folder(path), id: ID(path), now: time.Now, limit: MaxLine, file: f}
 	if err := l.begin(cwd, parent); err != nil {
 		f.Close()
 		os.Remove(path)
@@ -98,22 +100,26 @@ func Temporary(cwd string) (*Log, error) {
 	return l, nil
 }
 
-// Open opens an existing log for appending. A torn last line is moved into the
-// session's folder and recorded as log/recovered; any other damage is a
-// *LineError, a log that this version cannot continue a *ReadOnlyError, a
-// second writer a *LockedError. accept may refuse an event of the log, before
-// anything is changed, which makes the log one that cannot be continued; nil
+// Open opens an existing log for appending. What a crash leaves behind the last
+// event, lines that hold no JSON object and a torn last one, is moved into the
+// session's folder and recorded as log/recovered; a complete last event without
+// its newline is kept.
+//
+// Any other damage is a *LineError, a log that this version cannot continue a
+// *ReadOnlyError, a second writer a *LockedError, a file that cannot be opened
+// or is none an *OpenError; then the file is as it was. accept may refuse an
+// event of the log, which makes the log one that cannot be continued; nil
 // accepts all.
 func Open(path string, accept func(Event) error) (*Log, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|noFollow, 0)
+	f, err := openRegular(path, os.O_RDWR|os.O_APPEND|noFollow)
 	if err != nil {
-		return nil, fmt.Errorf("open the session log: %w", err)
+		return nil, err
 	}
-	l := &Log{path: path, dir: Folder(path), id: ID(path), now: time.Now, file: f}
+	l := &Log{path: path, dir: Folder(path), id: ID(path), now: time.Now, limit: MaxLine, file: f}
 	if err := l.resume(accept); err != nil {
 		f.Close()
 		return nil, err
@@ -121,99 +127,9 @@ func Open(path string, accept func(Event) error) (*Log, error) {
 	return l, nil
 }
 
-func (l *Log) resume(accept func(Event) error) error {
-	if err := lock(l.file); err != nil {
-		return err
-	}
-	if err := makeFolder(l.dir); err != nil {
-		return err
-	}
-	var refusal error
-	t, err := scan(l.path, io.NewSectionReader(l.file, 0, 1<<62), func(e Event) bool {
-		if refusal = continuable(l.path, e); refusal == nil && accept != nil {
-			if err := accept(e); err != nil {
-				refusal = &ReadOnlyError{Path: l.path, Reason: fmt.Sprintf("event %d, %s: %v", e.Seq, e.Type, err)}
-			}
-		}
-		return refusal == nil
-	})
-	if refusal != nil {
-		return refusal
-	}
-	info, statErr := l.file.Stat()
-	if statErr != nil {
-		return statErr
-	}
-	l.chain, l.size = t.chain, t.offset
-	return l.mend(t, info.Size(), err)
-}
-
-// mend makes the end of the file a place where the next line can go.
-func (l *Log) mend(t tail, size int64, scanErr error) error {
-	if t.seq == 0 {
-		return &ReadOnlyError{Path: l.path, Reason: "it has no complete first line"}
-	}
-	if scanErr == nil {
-		if !t.unterminated {
-			return nil
-		}
-		l.size++
-		_, err := l.file.Write([]byte("\n"))
-		return err
-	}
-	torn := make([]byte, size-t.offset)
-	if _, err := l.file.ReadAt(torn, t.offset); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if isTerminated(torn) {
-		return scanErr
-	}
-	return l.setAside(torn)
-}
-
-func isTerminated(fragment []byte) bool {
-	for _, c := range fragment {
-		if c == '\n' {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *Log) setAside(torn []byte) error {
-	ref, err := l.Put(torn)
-	if err != nil {
-		return err
-	}
-	if err := l.file.Truncate(l.size); err != nil {
-		return err
-	}
-	_, err = l.Append(Recovered, struct {
-		Torn Ref `json:"torn"`
-	}{ref})
-	return err
-}
-
-// continuable says why a log with this event cannot be continued.
-func continuable(path string, e Event) error {
-	if !knownTypes[e.Type] && !e.Ignorable {
-		return &ReadOnlyError{Path: path, Reason: fmt.Sprintf("event %d has the unknown type %q", e.Seq, e.Type)}
-	}
-	if e.Seq != 1 {
-		return nil
-	}
-	h, err := headerOf(e)
-	if err != nil {
-		return &ReadOnlyError{Path: path, Reason: err.Error()}
-	}
-	if h.Version > Version {
-		return &ReadOnlyError{Path: path, Reason: fmt.Sprintf("it has format version %d, this program knows %d", h.Version, Version)}
-	}
-	return nil
-}
-
 // Append writes one event. When it returns, the event survives the death of
-// this process; see Sync for more. On an error nothing has been appended.
+// this process; see Sync for more. On an error nothing has been appended; it is a
+// *LineTooLongError for an event that would need more than MaxLine bytes.
 func (l *Log) Append(t Type, data any) (Event, error) {
 	raw, err := marshalData(data)
 	if err != nil {
@@ -230,11 +146,14 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 	}
 	e := Event{Seq: l.chain.seq + 1, Time: l.now(), Type: t, Data: raw, Prev: l.chain.prev, Ignorable: ignorableTypes[t]}
 	line := e.encode()
+	if len(line)-1 > l.limit {
+		return Event{}, &LineTooLongError{Type: t, Bytes: len(line) - 1, Limit: l.limit}
+	}
 	if _, err := l.file.Write(line); err != nil {
 		return Event{}, l.takeBack(err)
 	}
 	l.size += int64(len(line))
-	l.chain.advance(line[:len(line)-1])
+	l.chain.take(e, line[:len(line)-1])
 	for _, follow := range l.followers {
 		follow(e)
 	}
@@ -275,11 +194,10 @@ func (l *Log) replay(f func(Event)) error {
 	if l.file == nil {
 		return ErrClosed
 	}
-	_, err := scan(l.path, io.NewSectionReader(l.file, 0, l.size), func(e Event) bool {
+	return read(l.path, io.NewSectionReader(l.file, 0, l.size), func(e Event) bool {
 		f(e)
 		return true
 	})
-	return err
 }
 
 // Close ends the writing and releases the file. A temporary log is removed.

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,53 +9,73 @@ import (
 )
 
 // Read calls yield for each event of the log at path, in order, until yield
-// returns false. It takes no lock and changes nothing.
+// returns false. It takes no lock and changes nothing. It is for whoever acts on
+// the events: it stops at the first damage.
 //
-// The error is a *LineError for the first line that is no event or does not
-// continue the chain; the events before it have been yielded. A last line
-// that has no newline and is incomplete is such a line.
+// The error is a *LineError for the first line that [Survey] would report; the
+// events before it have been yielded. It is an *OpenError where path cannot be
+// read or is no regular file.
 func Read(path string, yield func(Event) bool) error {
-	f, err := os.Open(path)
+	f, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = scan(path, f, yield)
-	return err
+	return read(path, f, yield)
 }
 
-// tail is where a scan ended well.
-type tail struct {
-	chain
-	offset       int64 // of the first byte after the last good line
-	lines        int
-	unterminated bool // the last good line has no newline
+func read(path string, r io.Reader, yield func(Event) bool) error {
+	var bad error
+	err := inspect(r, MaxLine, func(f finding) bool {
+		if f.problem != nil {
+			bad = f.lineError(path)
+			return false
+		}
+		return yield(f.event)
+	})
+	if err != nil {
+		return err
+	}
+	return bad
 }
 
-func scan(path string, r io.Reader, yield func(Event) bool) (tail, error) {
-	var t tail
-	br := bufio.NewReaderSize(r, 64<<10)
+// Survey calls yield for every line of the log at path that is an event, also
+// behind damage, and bad for each bad line, once, before the event that may
+// stand on it; in order, until yield returns false. It takes no lock and
+// changes nothing. It is for whoever shows the events.
+//
+// Bad is a line that is no event, that does not continue the chain, that has a
+// byte order mark, NUL bytes or CRLF around its event, that is blank or longer
+// than MaxLine, and a torn last one. The chain is taken up again from the next
+// event, so that each damage is reported where it is. The error is that of
+// reading, an *OpenError where path cannot be read or is no regular file.
+func Survey(path string, yield func(Event) bool, bad func(*LineError)) error {
+	f, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return inspect(f, MaxLine, func(f finding) bool {
+		if f.problem != nil {
+			bad(f.lineError(path))
+		}
+		return !f.isEvent || yield(f.event)
+	})
+}
+
+// inspect judges each line of r until visit returns false.
+func inspect(r io.Reader, limit int, visit func(finding) bool) error {
+	lines, in := newLineReader(r, limit), inspector{limit: limit}
 	for {
-		line, err := br.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return t, err
+		l, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if len(line) == 0 {
-			return t, nil
-		}
-		body, terminated := line, false
-		if line[len(line)-1] == '\n' {
-			body, terminated = line[:len(line)-1], true
-		}
-		event, err := t.next(body)
 		if err != nil {
-			return t, &LineError{Path: path, Line: t.lines + 1, Offset: t.offset, Err: err}
+			return err
 		}
-		t.offset += int64(len(line))
-		t.lines++
-		t.unterminated = !terminated
-		if !yield(event) {
-			return t, nil
+		if !visit(in.inspect(l)) {
+			return nil
 		}
 	}
 }
