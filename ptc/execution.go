@@ -23,6 +23,7 @@ type execution struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc
 	lane     *lane
+	listing  listing
 
 	known    map[string]tools.Tool
 	mu       sync.Mutex
@@ -56,6 +57,7 @@ func newExecution(ctx context.Context, p *programs, parent *tools.Call, options 
 
 func (x *execution) run(program runtime.Program) (Report, error) {
 	defer x.stop(nil)
+	x.listing = newListing(program)
 	if err := x.programs.logStart(x.parent, program); err != nil {
 		return Report{}, &tools.Error{Code: tools.LogFailed, Message: "the program could not be logged, so it did not run: " + err.Error()}
 	}
@@ -101,7 +103,7 @@ func (x *execution) start(ctx context.Context, c runtime.Call, reply func(runtim
 	x.lane.submit(func(s *slot) {
 		result := x.parent.Registry().Call(ctx, tools.Request{
 			ID: id, Tool: c.Name, Args: c.Args, Parent: x.parent, Lane: s,
-			Caller: policy.Caller{Kind: policy.Program, Line: c.Line, Column: c.Column},
+			Caller: x.listing.caller(c),
 		})
 		x.ended(sub, c, result)
 		if x.ctx.Err() != nil {
