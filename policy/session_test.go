@@ -1,7 +1,7 @@
 package policy_test
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/session"
@@ -17,18 +16,35 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func begin(t *testing.T, mode policy.Mode, approval policy.Approval) *policy.Session {
+func newLog(t *testing.T, parent *session.Parent) *session.Log {
 	t.Helper()
-	log, err := session.Create(filepath.Join(t.TempDir(), "s.jsonl"), "/w", nil)
+	log, err := session.Create(filepath.Join(t.TempDir(), "s.jsonl"), "/w", parent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	s, err := policy.Begin(log, mode, approval, "test", nil)
+	return log
+}
+
+func begin(t *testing.T, mode policy.Mode, approval policy.Approval) *policy.Session {
+	t.Helper()
+	s, err := policy.Begin(newLog(t, nil), mode, approval, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// reopen closes the session's log and opens it again.
+func reopen(t *testing.T, s *policy.Session) *session.Log {
+	t.Helper()
+	s.Log().Close()
+	log, err := session.Open(s.Log().Path(), policy.Accept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log
 }
 
 // events lists the log as "type data" without what changes from run to run.
@@ -53,34 +69,49 @@ func TestPermissionsAreFoldedFromTheLog(t *testing.T) {
 	if got := s.State(); got != want {
 		t.Errorf("state is %+v, want %+v", got, want)
 	}
-	path := s.Log().Path()
-	s.Log().Close()
-	log, err := session.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	again, err := policy.Resume(log, nil)
+	again, err := policy.Resume(reopen(t, s), nil)
 	if err != nil || again.State() != want {
 		t.Errorf("resumed as %+v, %v", again.State(), err)
 	}
 }
 
-func TestSwitchingWritesOnlyWhatChanges(t *testing.T) {
+func TestBeginningPinsThePairAndItsName(t *testing.T) {
+	both, err := policy.NewPresetTable(policy.Preset{Name: "review", Mode: policy.ReadOnly, Approval: policy.Ask})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name     string
+		mode     policy.Mode
+		approval policy.Approval
+		o        *policy.Options
+		want     string
+		events   int
+	}{
+		{"the first preset that fits", policy.ReadOnly, policy.Ask, nil, "read-only", 3},
+		{"the one that was chosen among those that fit", policy.ReadOnly, policy.Ask, &policy.Options{Presets: both, Preset: "review"}, "review", 3},
+		{"a chosen one that does not fit names nothing", policy.WorkspaceWrite, policy.Ask, &policy.Options{Presets: both, Preset: "review"}, "workspace-write", 3},
+		{"a pair without a name is not logged as one", policy.ReadOnly, policy.Never, nil, policy.Custom, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := policy.Begin(newLog(t, nil), c.mode, c.approval, "test", c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := events(t, s); len(got) != c.events || s.State().Preset != c.want {
+				t.Errorf("wrote %q, preset %q; want %d events and %q", got, s.State().Preset, c.events, c.want)
+			}
+		})
+	}
+}
+
+func TestPermissionsBeginOnce(t *testing.T) {
 	s := begin(t, policy.ReadOnly, policy.Ask)
-	before := len(events(t, s))
-	if err := s.SetPreset("workspace-write", "user"); err != nil {
-		t.Fatal(err)
+	if _, err := policy.Begin(s.Log(), policy.DangerFullAccess, policy.Never, "test", nil); err == nil {
+		t.Error("a session began twice")
 	}
-	got := events(t, s)[before:]
-	if len(got) != 2 || !strings.HasPrefix(got[0], "sandbox/mode") || !strings.HasPrefix(got[1], "permission/preset") {
-		t.Errorf("wrote %q", got)
-	}
-	if err := s.SetMode(policy.DangerFullAccess, "user"); err != nil {
-		t.Fatal(err)
-	}
-	if preset := s.State().Preset; preset != policy.Custom {
-		t.Errorf("a pair that no preset names is called %q", preset)
+	if _, err := policy.Begin(newLog(t, nil), policy.Mode(7), policy.Never, "test", nil); err == nil {
+		t.Error("a session began in a mode without a word")
 	}
 }
 
@@ -100,121 +131,97 @@ func TestAKnobWithAnUnknownValueIsNotResumed(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
-	answer := func(o policy.Outcome, err error) policy.Answerer {
-		return policy.Answerer{Name: "a", Answer: func(context.Context, policy.Question) (policy.Outcome, error) { return o, err }}
-	}
-	panics := policy.Answerer{Name: "p", Answer: func(context.Context, policy.Question) (policy.Outcome, error) { panic("boom") }}
-	silent := policy.Answerer{Name: "s", Answer: func(ctx context.Context, _ policy.Question) (policy.Outcome, error) {
-		<-ctx.Done()
-		return policy.AllowedOnce, nil
-	}}
-	deaf := policy.Answerer{Name: "d", Answer: func(context.Context, policy.Question) (policy.Outcome, error) { select {} }}
+// A log with a knob that this program does not understand is refused before
+// anything in it is changed.
+func TestAccept(t *testing.T) {
 	for _, c := range []struct {
-		name      string
-		approval  policy.Approval
-		answerers []policy.Answerer
-		want      policy.Outcome
-		by        string
+		name  string
+		event session.Type
+		data  string
+		ok    bool
 	}{
-		{"yes grants", policy.Ask, []policy.Answerer{answer(policy.AllowedOnce, nil)}, policy.AllowedOnce, "a"},
-		{"no refuses", policy.Ask, []policy.Answerer{answer(policy.Rejected, nil)}, policy.Rejected, "a"},
-		{"the first that takes it owns it", policy.Ask, []policy.Answerer{answer(policy.Unavailable, nil), answer(policy.Rejected, nil), answer(policy.AllowedOnce, nil)}, policy.Rejected, "a"},
-		{"nobody there is no yes", policy.Ask, nil, policy.Unavailable, ""},
-		{"never asks nobody", policy.Never, []policy.Answerer{answer(policy.AllowedOnce, nil)}, policy.Rejected, "policy"},
-		{"an error is no yes", policy.Ask, []policy.Answerer{answer(policy.AllowedOnce, errors.New("x"))}, policy.Unavailable, "a"},
-		{"a panic is no yes", policy.Ask, []policy.Answerer{panics}, policy.Unavailable, "p"},
-		{"a word outside the vocabulary is no yes", policy.Ask, []policy.Answerer{answer(policy.Outcome(9), nil)}, policy.Unavailable, "a"},
-		{"a late yes is no yes", policy.Ask, []policy.Answerer{silent}, policy.Cancelled, ""},
-		{"who ignores the deadline is not waited for", policy.Ask, []policy.Answerer{deaf}, policy.Cancelled, ""},
+		{"a known mode is taken", session.SandboxMode, `{"value":"read-only","by":"x"}`, true},
+		{"an unknown mode is refused", session.SandboxMode, `{"value":"everything","by":"x"}`, false},
+		{"a number is no mode", session.SandboxMode, `{"value":2,"by":"x"}`, false},
+		{"null is no mode", session.SandboxMode, `{"value":null,"by":"x"}`, false},
+		{"no value is no mode", session.SandboxMode, `{"by":"x"}`, false},
+		{"a known policy is taken", session.ApprovalPolicy, `{"value":"ask","by":"x"}`, true},
+		{"an unknown policy is refused", session.ApprovalPolicy, `{"value":"sometimes","by":"x"}`, false},
+		{"a preset is a name and no knob", session.PermissionPreset, `{"value":"house-rules","by":"x"}`, true},
+		{"a question is audit", session.ApprovalAsked, `{"id":7}`, true},
+		{"other events are not judged", session.ToolCall, `[]`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := begin(t, policy.ReadOnly, c.approval)
-			a := policy.NewApprovals(50*time.Millisecond, c.answerers...)
-			before := len(events(t, s))
-			d, err := a.Ask(t.Context(), s, policy.Question{CallID: "c1", Tool: "bash", Reason: "why", To: policy.WorkspaceWrite})
-			if err != nil || d.Outcome != c.want || d.By != c.by {
-				t.Errorf("decided %+v, %v; want %v by %q", d, err, c.want, c.by)
+			s := begin(t, policy.ReadOnly, policy.Ask)
+			if _, err := s.Log().Append(c.event, json.RawMessage(c.data)); err != nil {
+				t.Fatal(err)
 			}
-			logged := events(t, s)[before:]
-			if len(logged) != 2 || !strings.HasPrefix(logged[0], "approval/asked") ||
-				!strings.Contains(logged[1], `"outcome":"`+c.want.String()+`"`) {
-				t.Errorf("logged %q", logged)
+			s.Log().Close()
+			before, err := os.ReadFile(s.Log().Path())
+			if err != nil {
+				t.Fatal(err)
+			}
+			log, err := session.Open(s.Log().Path(), policy.Accept)
+			if err == nil {
+				defer log.Close()
+			}
+			if readOnly := (*session.ReadOnlyError)(nil); (err == nil) != c.ok || !c.ok && !errors.As(err, &readOnly) {
+				t.Errorf("opening gave %v", err)
+			}
+			if after, err := os.ReadFile(s.Log().Path()); err != nil || string(after) != string(before) {
+				t.Errorf("the log was changed: %v", err)
 			}
 		})
 	}
 }
 
-func TestAQuestionThatCannotBeLoggedIsNotAsked(t *testing.T) {
+func TestANameThatTheTableDoesNotKnowIsNoError(t *testing.T) {
 	s := begin(t, policy.ReadOnly, policy.Ask)
-	asked := false
-	a := policy.NewApprovals(0, policy.Answerer{Name: "a", Answer: func(context.Context, policy.Question) (policy.Outcome, error) {
-		asked = true
-		return policy.AllowedOnce, nil
-	}})
-	s.Log().Close()
-	d, err := a.Ask(t.Context(), s, policy.Question{CallID: "c1"})
-	if err == nil || asked || d.Outcome == policy.AllowedOnce {
-		t.Errorf("without a log: asked %v, decided %+v, %v", asked, d, err)
+	if _, err := s.Log().Append(session.PermissionPreset, map[string]string{"value": "house-rules", "by": "x"}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := policy.Resume(reopen(t, s), nil)
+	if err != nil || again.State().Preset != "read-only" {
+		t.Errorf("resumed as %+v, %v", again.State(), err)
 	}
 }
 
-func TestCancellingWithdrawsTheQuestion(t *testing.T) {
+func TestQuestionsWithoutAnAnswerAreClosedOnResume(t *testing.T) {
 	s := begin(t, policy.ReadOnly, policy.Ask)
-	ctx, cancel := context.WithCancel(t.Context())
-	a := policy.NewApprovals(0, policy.Answerer{Name: "a", Answer: func(ctx context.Context, _ policy.Question) (policy.Outcome, error) {
-		cancel()
-		<-ctx.Done()
-		return policy.AllowedOnce, nil
-	}})
-	d, err := a.Ask(ctx, s, policy.Question{CallID: "c1"})
-	if err != nil || d.Outcome != policy.Cancelled {
-		t.Errorf("decided %+v, %v", d, err)
+	answered := policy.NewApprovals(0)
+	if _, err := answered.Ask(t.Context(), s, policy.Question{CallID: "c1"}); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestQuestionsArePutOneAfterAnother(t *testing.T) {
-	s := begin(t, policy.ReadOnly, policy.Ask)
-	open := make(chan struct{}, 1)
-	a := policy.NewApprovals(0, policy.Answerer{Name: "a", Answer: func(context.Context, policy.Question) (policy.Outcome, error) {
-		select {
-		case open <- struct{}{}:
-		default:
-			return policy.Unavailable, errors.New("two questions at one time")
-		}
-		<-open
-		return policy.AllowedOnce, nil
-	}})
-	results := make(chan policy.Decision, 20)
-	for range 20 {
-		go func() {
-			d, _ := a.Ask(t.Context(), s, policy.Question{CallID: "c1"})
-			results <- d
-		}()
-	}
-	for range 20 {
-		if d := <-results; d.Outcome != policy.AllowedOnce {
-			t.Errorf("decided %+v", d)
-		}
-	}
-}
-
-// The paragraph for the model, for each pair of the knobs.
-func TestDescribe(t *testing.T) {
-	var got strings.Builder
-	for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite, policy.DangerFullAccess} {
-		for _, approval := range []policy.Approval{policy.Ask, policy.Never} {
-			fmt.Fprintf(&got, "%s, %s:\n%s\n\n", mode, approval, policy.Describe(policy.State{Mode: mode, Approval: approval, Root: "/w"}))
-		}
-	}
-	golden := filepath.Join("testdata", "describe.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+	for _, id := range []string{"a2", "a7"} {
+		if _, err := s.Log().Append(session.ApprovalAsked, map[string]string{"id": id, "call_id": "c" + id}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil || got.String() != string(want) {
-		t.Errorf("the paragraphs are not those of %s (%v; -update writes them):\n%s", golden, err, got.String())
+	before := len(events(t, s))
+	again, err := policy.Resume(reopen(t, s), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := events(t, again)[before:]
+	if len(closed) != 2 {
+		t.Fatalf("appended %q, want the ends of a2 and a7", closed)
+	}
+	for i, id := range []string{"a2", "a7"} {
+		for _, part := range []string{`approval/decided {"id":"` + id + `","call_id":"c` + id + `"`, `"outcome":"cancelled","by":""`, "ended before an answer"} {
+			if !strings.Contains(closed[i], part) {
+				t.Errorf("closed with %s, want %s in it", closed[i], part)
+			}
+		}
+	}
+	if _, err := answered.Ask(t.Context(), again, policy.Question{CallID: "c9"}); err != nil {
+		t.Fatal(err)
+	}
+	next := events(t, again)[before+2]
+	if !strings.Contains(next, `{"id":"a8"`) {
+		t.Errorf("the next question is %s, want a8", next)
+	}
+	third, err := policy.Resume(reopen(t, again), nil)
+	if err != nil || len(events(t, third)) != before+4 {
+		t.Errorf("resumed again: %v, %q", err, events(t, third))
 	}
 }
