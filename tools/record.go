@@ -42,9 +42,7 @@ func (e *execution) logResult(r Result) error {
 	if _, err := log.Append(session.ToolResult, event); err != nil {
 		return err
 	}
-	if c := r.Meta.Confinement; c != nil && c.Denied {
-		e.call.Session.sawDenial(e.call.ID, e.call.Tool, e.call.Args)
-	}
+	e.call.Session.sawEnd(e.call.ID, e.call.Tool, e.call.Args, r.code(), r.Meta.Confinement)
 	if e.call.ParentID == "" {
 		return log.Sync()
 	}

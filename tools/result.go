@@ -97,6 +97,14 @@ func (r *Result) fail(err *Error) {
 	r.Value, r.Error, r.Content = nil, failed, []Content{Text(failed.Error())}
 }
 
+// code of the failure, empty for a success.
+func (r Result) code() Code {
+	if r.Error == nil {
+		return ""
+	}
+	return r.Error.Code
+}
+
 // frozen is a copy that shares nothing with r.
 func (r Result) frozen() Result {
 	r.Value = bytes.Clone(r.Value)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"strconv"
@@ -8,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/dsh-run/dsh/policy"
-	"github.com/dsh-run/dsh/session"
 )
 
 // Session is a session as the pipeline needs it: its permissions, its log, and
@@ -17,44 +17,17 @@ type Session struct {
 	*policy.Session
 
 	mu      sync.Mutex
-	roots   int                          // number of the last root call
-	denials map[[sha256.Size]byte]string // what was denied → id of the last such call
+	roots   int                  // number of the last root call
+	denials map[accessKey]string // what was denied → id of the last such call
+	streaks streaks
 }
 
-// NewSession folds what the pipeline needs from the session's log.
+// NewSession folds what the pipeline needs from the session's log. It is for a
+// session that was just created; one whose log was opened again needs
+// [ResumeSession].
 func NewSession(permissions *policy.Session) (*Session, error) {
-	s := &Session{Session: permissions, denials: map[[sha256.Size]byte]string{}}
-	r := replay{session: s, open: map[string]callEvent{}}
-	if err := permissions.Log().Replay(r.apply); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// replay rebuilds a session's state from its events.
-type replay struct {
-	session *Session
-	open    map[string]callEvent
-}
-
-func (r replay) apply(e session.Event) {
-	switch e.Type {
-	case session.ToolCall:
-		var call callEvent
-		if json.Unmarshal(e.Data, &call) == nil {
-			r.open[call.CallID] = call
-			r.session.sawRoot(call.CallID)
-		}
-	case session.ToolResult:
-		var result resultEvent
-		if json.Unmarshal(e.Data, &result) != nil {
-			return
-		}
-		if call, ok := r.open[result.CallID]; ok && result.Confinement != nil && result.Confinement.Denied {
-			r.session.sawDenial(call.CallID, call.Tool, call.Args)
-		}
-		delete(r.open, result.CallID)
-	}
+	s, _, err := fold(permissions)
+	return s, err
 }
 
 func (s *Session) sawRoot(id string) {
@@ -63,10 +36,20 @@ func (s *Session) sawRoot(id string) {
 	}
 }
 
-func (s *Session) sawDenial(id, tool string, args json.RawMessage) {
+// sawEnd records what follows from the end of a call; code is empty for a
+// success.
+func (s *Session) sawEnd(id, tool string, args json.RawMessage, code Code, by *policy.Confinement) {
+	denied := by != nil && by.Denied
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.denials[accessKey(tool, args)] = id
+	if !denied && !s.streaks.concerns(code) {
+		return
+	}
+	key := keyOf(tool, args)
+	s.streaks.saw(key, code)
+	if denied {
+		s.denials[key] = id
+	}
 }
 
 // nextRootID reserves the id of the next root call.
@@ -80,18 +63,27 @@ func (s *Session) nextRootID() string {
 // earlierDenial returns the id of the last call of the same tool with the same
 // arguments, the widening ones aside, that the sandbox denied.
 func (s *Session) earlierDenial(tool string, args json.RawMessage) string {
+	key := keyOf(tool, args)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.denials[accessKey(tool, args)]
+	return s.denials[key]
 }
 
 // accessKey identifies what a call wants to do.
-func accessKey(tool string, args json.RawMessage) [sha256.Size]byte {
+type accessKey [sha256.Size]byte
+
+// keyOf leaves out what does not change the access: the widening, the
+// description, members that are null, and the order of members.
+func keyOf(tool string, args json.RawMessage) accessKey {
 	var members map[string]any
-	if json.Unmarshal(args, &members) == nil {
-		delete(members, "sandbox_permissions")
-		delete(members, "justification")
-		delete(members, "description")
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	if dec.Decode(&members) == nil {
+		for name, value := range members {
+			if value == nil || name == "sandbox_permissions" || name == "justification" || name == "description" {
+				delete(members, name)
+			}
+		}
 		args, _ = json.Marshal(members)
 	}
 	return sha256.Sum256(append([]byte(tool+"\x00"), args...))
