@@ -25,6 +25,11 @@
 // power cut. A torn last line is moved aside when the log is opened again, and
 // the log says so.
 //
+// # What a fork shares
+//
+// [Fork] copies the first events into a log of their own; only blobs, which
+// never change, may be one file with two names.
+//
 // # What is left out
 //
 // [Log.Redact] keeps texts that match a pattern out of everything that is

@@ -79,8 +79,8 @@ type Header struct {
 type Parent struct {
 	ID  string `json:"id"`
 	Seq uint64 `json:"seq"`
-	// Sub says that this is a sub-session, whose permissions are fixed, and no
-	// fork.
+	// Sub says that this is a sub-session, whose permissions are fixed, or a
+	// fork of one, and not a plain fork.
 	Sub bool `json:"sub,omitempty"`
 }
 
