@@ -7,16 +7,28 @@ import (
 	"github.com/dsh-run/dsh/policy"
 )
 
-// LogPlaceError says that a session's commands could change its log. No
-// sandbox can take a file out of a writable directory.
-type LogPlaceError struct {
-	Log  string // path of the log
+// ReachError says that calls could change what they must not: the session's
+// log, or what Options.OutOfReach names.
+type ReachError struct {
+	File string
 	Root string // the writable directory that holds it
 	Mode policy.Mode
 }
 
-func (e *LogPlaceError) Error() string {
-	return fmt.Sprintf("the log %s lies in %s, which commands may change in %s; choose a place outside of it", e.Log, e.Root, e.Mode)
+func (e *ReachError) Error() string {
+	return fmt.Sprintf("%s lies in %s, which commands may change in %s; choose a place outside of it", e.File, e.Root, e.Mode)
+}
+
+// WorkspaceError says that a session cannot go on in another workspace than
+// its own.
+type WorkspaceError struct {
+	Log  string
+	Want string // its workspace
+	Got  string
+}
+
+func (e *WorkspaceError) Error() string {
+	return fmt.Sprintf("the session of %s has the workspace %s and cannot go on in %s", e.Log, e.Want, e.Got)
 }
 
 // UnknownToolsError says that Options.Tools names tools that do not exist.

@@ -49,6 +49,9 @@ type execError struct {
 	Message string `json:"message"`
 }
 
+// execPrefix begins the ids of commands.
+const execPrefix = "x"
+
 // execFailed is the code of a command that did not run.
 const execFailed = "EXEC_FAILED"
 
@@ -61,7 +64,7 @@ const stderrTail = 64 << 10
 // what it started are killed. The log has its start and its end.
 //
 // The error is for a command that did not run: [exec.ErrNotFound] and other
-// start errors, *sandbox.UnavailableError, *LogPlaceError, ErrClosed.
+// start errors, *sandbox.UnavailableError, *ReachError, ErrClosed.
 func (s *Session) Exec(ctx context.Context, cmd *exec.Cmd) (ExecEnd, error) {
 	ctx, done, err := s.enter(ctx)
 	if err != nil {
@@ -69,15 +72,15 @@ func (s *Session) Exec(ctx context.Context, cmd *exec.Cmd) (ExecEnd, error) {
 	}
 	defer done()
 	state := s.Permissions().State()
-	scope := policy.Scope{Mode: state.Mode, Root: state.Root, Temp: s.Log().TempDir(), Extra: s.extra}
-	if err := checkLogPlace(s.Log().Path(), scope); err != nil {
+	scope := policy.Scope{Mode: state.Mode, Root: state.Root, Temp: s.Log().TempDir(), Extra: s.reach.extra}
+	if err := s.reach.check(scope); err != nil {
 		return ExecEnd{}, err
 	}
 	if cmd.Dir == "" {
 		cmd.Dir = state.Root
 	}
 	cmd.Env = append(cmd.Environ(), "TMPDIR="+s.Log().TempDir())
-	start := execStart{ID: "x" + strconv.FormatInt(s.execs.Add(1), 10), Argv: cmd.Args, Cwd: cmd.Dir, Mode: state.Mode}
+	start := execStart{ID: execPrefix + strconv.FormatInt(s.execs.Add(1), 10), Argv: cmd.Args, Cwd: cmd.Dir, Mode: state.Mode}
 	if _, err := s.Log().Append(session.ExecStart, start); err != nil {
 		return ExecEnd{}, fmt.Errorf("the command could not be logged, so it did not run: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/runtime"
+	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/tools"
 	"github.com/dsh-run/dsh/tools/local"
 )
@@ -30,6 +31,23 @@ type Options struct {
 	// Temporary keeps the log only until Close; then Log must be empty.
 	// Default: false.
 	Temporary bool
+	// Resume is the path of the log of an earlier session to go on with, in
+	// its workspace and with its modes: Mode, Approval and By are not looked
+	// at. Then Log must be empty. Default: none, a new session.
+	Resume string
+	// Preset is the name under which Mode and Approval were chosen, for the log;
+	// it tells apart those that name the same pair. Default: the first that
+	// does.
+	Preset string
+	// Presets names pairs of mode and approval policy. Default: the built-in
+	// ones.
+	Presets *policy.PresetTable
+	// Redact keeps texts that match out of the log. Default: none.
+	Redact []session.Pattern
+	// OutOfReach are files and directories that calls must not be able to
+	// change, besides the log: a call whose mode would allow it is refused.
+	// Default: none.
+	OutOfReach []string
 	// Tools names the tools of this machine that the session has.
 	// Default: nil, all of them.
 	Tools []string

@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/ptc"
-	"github.com/dsh-run/dsh/runtime"
 	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/tools"
 	"github.com/dsh-run/dsh/tools/local"
@@ -28,10 +24,13 @@ type Session struct {
 
 	session *tools.Session
 	local   *local.Set
-	release func() // gives back the engine
-	extra   []string
+	release func() // gives back what the session shares with others
+	reach   reach
 	full    bool         // partial enforcement is refused
-	execs   atomic.Int64 // commands of Exec so far
+	execs   atomic.Int64 // number of the last command of Exec
+	repairs Repairs
+
+	redactor *session.Redactor
 
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
@@ -41,136 +40,6 @@ type Session struct {
 
 	closing  sync.Once
 	closeErr error
-}
-
-// Open starts a session. It ends with Close, or when ctx ends.
-//
-// Errors: *policy.RootError for an unusable Dir; *UnknownToolsError;
-// *LogPlaceError; those of [session.Create] for the log.
-func Open(ctx context.Context, o *Options) (*Session, error) {
-	options := Options{}
-	if o != nil {
-		options = *o
-	}
-	if options.Local == nil {
-		options.Local = &local.Options{}
-	}
-	s := &Session{local: local.New(options.Local), release: func() {}, extra: options.Local.Extra, full: options.Local.RequireFull}
-	if err := s.open(&options); err != nil {
-		return nil, errors.Join(err, s.end())
-	}
-	s.ctx, s.cancel = context.WithCancel(ctx)
-	context.AfterFunc(s.ctx, func() { s.Close() })
-	return s, nil
-}
-
-func (s *Session) open(o *Options) error {
-	root, err := policy.Canonical(orCurrent(o.Dir))
-	if err != nil {
-		return err
-	}
-	chosen, err := choose(s.local.Tools(), o.Tools)
-	if err != nil {
-		return err
-	}
-	engine, err := s.engine(o)
-	if err != nil {
-		return err
-	}
-	if err := s.begin(o, root); err != nil {
-		return err
-	}
-	s.Registry = tools.NewRegistry(&tools.Options{
-		Mode: policy.ReadOnly, Root: root, Presentation: o.Presentation, RequireDenial: o.RequireDenial, Logger: o.Logger,
-		Approvals: policy.NewApprovals(o.QuestionDeadline, o.Answerers...),
-	})
-	s.Registry.Guard("log-place", logPlace(s.extra))
-	s.Registry.After("spill", local.Spill(&local.SpillOptions{MaxInlineTokens: o.Local.MaxInlineTokens}))
-	for _, t := range chosen {
-		s.Registry.Add(t)
-	}
-	ptc.Register(s.Registry, ptc.Options{Engine: engine, Limits: o.Limits, InFlight: o.InFlight})
-	return nil
-}
-
-func orCurrent(dir string) string {
-	if dir == "" {
-		return "."
-	}
-	return dir
-}
-
-// choose returns the tools of those names, all for nil.
-func choose(list []tools.Tool, names []string) ([]tools.Tool, error) {
-	if names == nil {
-		return list, nil
-	}
-	var chosen []tools.Tool
-	var known []string
-	for _, t := range list {
-		known = append(known, t.Name)
-		if slices.Contains(names, t.Name) {
-			chosen = append(chosen, t)
-		}
-	}
-	unknown := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(known, n) })
-	if len(unknown) > 0 {
-		return nil, &UnknownToolsError{Names: unknown, Known: known}
-	}
-	return chosen, nil
-}
-
-// begin opens the log and pins the permissions.
-func (s *Session) begin(o *Options, root string) error {
-	log, err := s.newLog(o, root)
-	if err != nil {
-		return err
-	}
-	by := o.By
-	if by == "" {
-		by = "embedder"
-	}
-	permissions, err := policy.Begin(log, o.Mode, o.Approval, by, nil)
-	if err == nil {
-		s.session, err = tools.NewSession(permissions)
-	}
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	return nil
-}
-
-func (s *Session) newLog(o *Options, root string) (*session.Log, error) {
-	if o.Temporary {
-		if o.Log != "" {
-			return nil, fmt.Errorf("a temporary log has no place, but %q was named for it", o.Log)
-		}
-		return session.Temporary(root)
-	}
-	path := o.Log
-	if path == "" {
-		var err error
-		if path, err = session.NewPath(time.Now()); err != nil {
-			return nil, err
-		}
-	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkLogPlace(path, policy.Scope{Mode: o.Mode, Root: root, Extra: s.extra}); err != nil {
-		return nil, err
-	}
-	return session.Create(path, root, nil)
-}
-
-// engine is the session's own or the shared one.
-func (s *Session) engine(o *Options) (engine runtime.Engine, err error) {
-	if o.Engine != nil {
-		return o.Engine, nil
-	}
-	engine, s.release, err = sharedEngine()
-	return engine, err
 }
 
 // Permissions are the session's modes; changing one is an event of its log.
@@ -262,8 +131,7 @@ func (s *Session) Close() error {
 
 // end releases what an opened or half-opened session holds.
 func (s *Session) end() error {
-	s.local.Close()
-	s.release()
+	defer s.release()
 	if s.session == nil {
 		return nil
 	}

@@ -36,10 +36,10 @@ func needKernel(t *testing.T) {
 // engine, and closes it with the test.
 func open(t *testing.T, o dsh.Options) *dsh.Session {
 	t.Helper()
-	if o.Dir == "" {
+	if o.Dir == "" && o.Resume == "" {
 		o.Dir = t.TempDir()
 	}
-	o.Temporary = o.Log == ""
+	o.Temporary = o.Log == "" && o.Resume == ""
 	s, err := dsh.Open(t.Context(), &o)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestWhatCannotBeOpenedLeavesNothing(t *testing.T) {
 	}{
 		"a missing workspace":            {dsh.Options{Dir: filepath.Join(base, "missing"), Log: logPath}, new(*policy.RootError)},
 		"an unknown tool":                {dsh.Options{Dir: work, Log: logPath, Tools: []string{"read", "rm"}}, new(*dsh.UnknownToolsError)},
-		"a log inside the workspace":     {dsh.Options{Dir: work, Mode: policy.WorkspaceWrite, Log: filepath.Join(work, "s.jsonl")}, new(*dsh.LogPlaceError)},
+		"a log inside the workspace":     {dsh.Options{Dir: work, Mode: policy.WorkspaceWrite, Log: filepath.Join(work, "s.jsonl")}, new(*dsh.ReachError)},
 		"a log in a folder that is none": {dsh.Options{Dir: work, Log: filepath.Join(base, "none", "s.jsonl")}, new(*session.PlaceError)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestACallThatCouldChangeItsLogIsVetoed(t *testing.T) {
 	result := s.Call(t.Context(), "write", map[string]string{
 		"file_path": "x", "content": "x", "sandbox_permissions": "workspace-write", "justification": "why not",
 	})
-	if result.Error == nil || result.Error.Code != tools.DeniedByGuard || result.Meta.DeniedBy.Rule != "log-place" {
+	if result.Error == nil || result.Error.Code != tools.DeniedByGuard || result.Meta.DeniedBy.Rule != "reach" {
 		t.Errorf("the call ended with %+v", result.Error)
 	}
 	if _, err := os.Stat(filepath.Join(work, "x")); err == nil {

@@ -82,13 +82,13 @@ func makeFolder(dir string) error {
 
 // Temporary makes a log that lasts until Close. Its folder is a new temporary
 // directory; the events have no name in the file system, so that no command
-// can change them there, and Path is empty.
-func Temporary(cwd string) (*Log, error) {
+// can change them there, and Path is empty. parent may be nil.
+func Temporary(cwd string, parent *Parent) (*Log, error) {
 	dir, err := os.MkdirTemp("", "dsh-run-")
 	if err != nil {
 		return nil, err
 	}
-	l, err := Create(filepath.Join(dir, newID(time.Now())+Suffix), cwd, nil)
+	l, err := Create(filepath.Join(dir, newID(time.Now())+Suffix), cwd, parent)
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -220,6 +220,13 @@ func (l *Log) Path() string { return l.path }
 
 // ID of the session: the file's base name without its suffix.
 func (l *Log) ID() string { return l.id }
+
+// Seq is the number of the last event.
+func (l *Log) Seq() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chain.seq
+}
 
 // Dir is the session's folder.
 func (l *Log) Dir() string { return l.dir }

@@ -173,7 +173,7 @@ func TestBlobsAreCheckedWhenTheyAreRead(t *testing.T) {
 }
 
 func TestATemporaryLogIsGoneAfterClose(t *testing.T) {
-	log, err := session.Temporary("/w")
+	log, err := session.Temporary("/w", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,13 +19,29 @@ import (
 
 // sessionFlags are the flags of every command that opens a session.
 type sessionFlags struct {
-	cwd, sandbox, preset, approve, isolation, log string
-	requireFull, yes, json, quiet                 bool
-	timeout, compute                              time.Duration
-	maxCalls                                      int
-	maxOutput, memory                             size
-	tools                                         []string
+	cwd, sandbox, preset, isolation, log, resume string
+	approve, approveVia                          string
+	requireFull, yes, json, quiet                bool
+	timeout, compute                             time.Duration
+	maxCalls                                     int
+	maxOutput, memory                            size
+	tools                                        []string
+
+	// What only configuration files say.
+	requireDenial bool
+	presets       *policy.PresetTable
+	redact        []session.Pattern
+	outOfReach    []string
 }
+
+// noLog is the value of --log that keeps no log.
+const noLog = "none"
+
+// The values of --isolation.
+const (
+	isolationProcess   = "process"
+	isolationInProcess = "in-process"
+)
 
 func (f *sessionFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -35,10 +50,12 @@ func (f *sessionFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.sandbox, "sandbox", policy.ReadOnly.String(), "which files may be changed: read-only, workspace-write or danger-full-access")
 	flags.StringVar(&f.preset, "preset", "", "sandbox mode and approval together, by `NAME`: "+presetNames())
 	flags.BoolVar(&f.requireFull, "require-full", false, "refuse what the sandbox can enforce only partially")
-	flags.StringVar(&f.approve, "approve", "", "ask or never (default: ask where there is a terminal)")
+	flags.StringVar(&f.approve, "approve", "", "ask or never (default: ask where there is somebody to ask)")
+	flags.StringVar(&f.approveVia, "approve-via", "", "ask through the files questions and answers in `DIR` instead of on the terminal")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end after this time, for example 30s")
 	flags.StringSliceVar(&f.tools, "tools", nil, "only these tools, comma-separated")
 	flags.StringVar(&f.log, "log", "", "the session's log, a new `FILE`, or none (default: a new file in the user's state directory)")
+	flags.StringVar(&f.resume, "resume", "", "go on with the session of the log `FILE`, in its workspace and with its modes")
 	flags.BoolVar(&f.yes, "yes", false, "accept danger-full-access where there is no terminal to ask on")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.quiet, "quiet", false, "no progress and no remarks on stderr")
@@ -47,7 +64,7 @@ func (f *sessionFlags) register(cmd *cobra.Command) {
 // registerProgram adds the flags that only programs have.
 func (f *sessionFlags) registerProgram(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.isolation, "isolation", "process", "process: a confined child; in-process: no boundary, for programs you trust")
+	flags.StringVar(&f.isolation, "isolation", isolationProcess, "process: a confined child; in-process: no boundary, for programs you trust")
 	flags.DurationVar(&f.compute, "compute", 0, "limit of the program's own computing time (default 1m0s)")
 	flags.IntVar(&f.maxCalls, "max-calls", 0, "limit of calls (default 10000)")
 	flags.Var(&f.maxOutput, "max-output", "limit of what it prints and returns (default 64M)")
@@ -65,7 +82,8 @@ func presetNames() string {
 // options turns the flags into those of a session.
 func (f *sessionFlags) options(cmd *cobra.Command) (*dsh.Options, error) {
 	o := &dsh.Options{
-		Dir: f.cwd, Tools: f.tools, By: "command",
+		Tools: f.tools, By: byCommand, Resume: f.resume, RequireDenial: f.requireDenial,
+		Preset: f.preset, Presets: f.presets, Redact: f.redact, OutOfReach: f.outOfReach,
 		Local:  &local.Options{OneShot: true, RequireFull: f.requireFull},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Limits: runtime.Limits{Compute: f.compute, Wall: f.timeout, Calls: f.maxCalls, Memory: int64(f.memory)},
@@ -76,81 +94,97 @@ func (f *sessionFlags) options(cmd *cobra.Command) (*dsh.Options, error) {
 	if f.timeout < 0 || f.compute < 0 || f.maxCalls < 0 {
 		return nil, flagsf("a limit is negative")
 	}
-	if err := f.permissions(cmd, o); err != nil {
-		return nil, err
-	}
 	switch f.isolation {
-	case "", "process":
-	case "in-process":
+	case "", isolationProcess:
+	case isolationInProcess:
 		o.Engine = runtime.NewInProcess()
 	default:
-		return nil, flagsf("--isolation %q: want process or in-process", f.isolation)
+		return nil, flagsf("--isolation %q: want %s or %s", f.isolation, isolationProcess, isolationInProcess)
 	}
-	if o.Temporary = f.log == "none"; !o.Temporary {
-		o.Log = f.log
+	if err := f.place(cmd, o); err != nil {
+		return nil, err
 	}
-	return o, nil
+	return o, f.permissions(cmd, o)
 }
 
-// permissions reads both knobs and the answerer.
-func (f *sessionFlags) permissions(cmd *cobra.Command, o *dsh.Options) error {
-	if err := f.knobs(cmd, o); err != nil {
-		return flagsf("%w", err)
+// place says where the session works and where its log is.
+func (f *sessionFlags) place(cmd *cobra.Command, o *dsh.Options) error {
+	if f.resume == "" {
+		o.Dir = f.cwd
+		if o.Temporary = f.log == noLog; !o.Temporary {
+			o.Log = f.log
+		}
+		return nil
 	}
-	if o.Approval == policy.Ask {
-		o.Answerers = []policy.Answerer{terminalAnswerer()}
+	if f.log != "" {
+		return flagsf("--log and --resume exclude each other: a session goes on in its own log")
 	}
-	if o.Mode == policy.DangerFullAccess {
-		return f.acceptDanger()
+	if cmd.Flags().Changed("cwd") {
+		o.Dir = f.cwd
 	}
 	return nil
 }
 
-func (f *sessionFlags) knobs(cmd *cobra.Command, o *dsh.Options) (err error) {
-	if haveTerminal() {
-		o.Approval = policy.Ask
+// permissions reads both knobs and the answerer.
+func (f *sessionFlags) permissions(cmd *cobra.Command, o *dsh.Options) error {
+	if cmd.Flags().Changed("sandbox") && f.preset != "" {
+		return flagsf("--sandbox and --preset exclude each other")
 	}
-	if f.preset != "" {
-		if cmd.Flags().Changed("sandbox") {
-			return errors.New("--sandbox and --preset exclude each other")
-		}
-		p, err := policy.ParsePreset(f.preset)
-		if err != nil {
-			return err
-		}
-		o.Mode, o.Approval = p.Mode, min(p.Approval, o.Approval)
-	} else if o.Mode, err = policy.ParseMode(f.sandbox); err != nil {
-		return err
+	if err := f.answerer(o); err != nil {
+		return flagsf("%w", err)
 	}
-	if f.approve != "" {
-		o.Approval, err = policy.ParseApproval(f.approve)
+	state, err := f.knobs(len(o.Answerers) > 0)
+	if err != nil {
+		return flagsf("%w", err)
 	}
-	return err
+	if f.resume == "" {
+		o.Mode, o.Approval = state.Mode, state.Approval
+	}
+	return nil
 }
 
-func (f *sessionFlags) acceptDanger() error {
+// answerer chooses who is asked.
+func (f *sessionFlags) answerer(o *dsh.Options) error {
+	if f.approveVia == "" {
+		if haveTerminal() {
+			o.Answerers = []policy.Answerer{terminalAnswerer()}
+		}
+		return nil
+	}
+	return errors.New("--approve-via is not there yet")
+}
+
+// knobs are both knobs as the flags say them; asking is the default where
+// somebody can be asked.
+func (f *sessionFlags) knobs(somebody bool) (s policy.State, err error) {
+	if somebody {
+		s.Approval = policy.Ask
+	}
+	if f.preset != "" {
+		p, err := f.presets.Parse(f.preset)
+		if err != nil {
+			return s, err
+		}
+		s.Mode, s.Approval = p.Mode, min(p.Approval, s.Approval)
+	} else if s.Mode, err = policy.ParseMode(f.sandbox); err != nil {
+		return s, err
+	}
+	if f.approve != "" {
+		s.Approval, err = policy.ParseApproval(f.approve)
+	}
+	return s, err
+}
+
+// acceptDanger warns of a mode that confines nothing, and needs a yes for it.
+func (f *sessionFlags) acceptDanger(mode policy.Mode) error {
+	if mode != policy.DangerFullAccess {
+		return nil
+	}
 	if !f.yes && !haveTerminal() {
 		return usagef("danger-full-access confines nothing; without a terminal it needs --yes")
 	}
 	fmt.Fprintln(os.Stderr, "dsh-run: warning: danger-full-access: nothing is confined, commands can change every file that you can")
 	return nil
-}
-
-// open opens the session that the flags describe. What cannot be opened is a
-// usage error: nothing has run.
-func (f *sessionFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
-	o, err := f.options(cmd)
-	if err != nil {
-		return nil, err
-	}
-	s, err := dsh.Open(context.WithoutCancel(cmd.Context()), o)
-	if place := (*session.PlaceError)(nil); errors.As(err, &place) {
-		return nil, usagef("%w; name one with --log FILE, or keep none with --log none", err)
-	}
-	if err != nil {
-		return nil, &usageError{err: err}
-	}
-	return s, nil
 }
 
 // finish closes the session and says what it ended.

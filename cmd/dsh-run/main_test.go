@@ -127,6 +127,7 @@ func setUp(env *testscript.Env) error {
 	env.Defer(func() { os.RemoveAll(home) })
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_STATE_HOME", "")
+	env.Setenv("XDG_CONFIG_HOME", "")
 	env.Setenv("NO_COLOR", "1")
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

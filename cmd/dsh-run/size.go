@@ -47,3 +47,6 @@ func (s *size) String() string {
 }
 
 func (*size) Type() string { return "SIZE" }
+
+// UnmarshalText reads a size of a configuration file.
+func (s *size) UnmarshalText(text []byte) error { return s.Set(string(text)) }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsh-run/dsh"
+	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/session"
+)
+
+// byCommand says in the log who chose a knob.
+const byCommand = "command"
+
+// open opens the session that flags and configuration describe. What cannot be
+// opened is a usage error: nothing has run.
+func (f *sessionFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
+	if err := f.userConfig(cmd); err != nil {
+		return nil, err
+	}
+	o, err := f.options(cmd)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := f.workspaceConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	if f.resume != "" {
+		return f.goOn(cmd, o, workspace)
+	}
+	workspace.knobs(&o.Mode, &o.Approval)
+	f.say(workspace)
+	if err := f.acceptDanger(o.Mode); err != nil {
+		return nil, err
+	}
+	return openSession(cmd, o)
+}
+
+func openSession(cmd *cobra.Command, o *dsh.Options) (*dsh.Session, error) {
+	s, err := dsh.Open(context.WithoutCancel(cmd.Context()), o)
+	if place := (*session.PlaceError)(nil); errors.As(err, &place) {
+		return nil, usagef("%w; name one with --log FILE, or keep none with --log none", err)
+	}
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return s, nil
+}
+
+// userConfig fills the flags from the user's configuration.
+func (f *sessionFlags) userConfig(cmd *cobra.Command) error {
+	path := userConfigPath()
+	c, found, err := loadConfig(path)
+	if err != nil || !found {
+		return err
+	}
+	f.outOfReach = append(f.outOfReach, path)
+	return c.applyTo(f, cmd.Flags().Changed)
+}
+
+// workspaceConfig narrows the options, but for both knobs, by the workspace's
+// configuration.
+func (f *sessionFlags) workspaceConfig(o *dsh.Options) (*tightening, error) {
+	t := &tightening{file: configName, flags: f, options: o}
+	dir := o.Dir
+	if dir == "" {
+		header, err := session.ReadHeader(f.resume)
+		if err != nil {
+			return nil, &usageError{err: err}
+		}
+		dir = header.Cwd
+	}
+	root, err := policy.Canonical(dir)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	if t.wish, _, err = loadConfig(filepath.Join(root, configName)); err != nil {
+		return nil, err
+	}
+	return t, t.limits()
+}
+
+func (f *sessionFlags) say(t *tightening) {
+	for _, remark := range t.remarks {
+		f.remark("%s", remark)
+	}
+}
+
+// goOn opens a session that goes on. The knobs that were given on the command
+// line become its events, and so do the tighter ones of its workspace.
+func (f *sessionFlags) goOn(cmd *cobra.Command, o *dsh.Options, workspace *tightening) (*dsh.Session, error) {
+	s, err := openSession(cmd, o)
+	if err != nil {
+		return nil, err
+	}
+	f.sayRepairs(s.Repairs())
+	if err := f.turnKnobs(cmd, s.Permissions(), workspace); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (f *sessionFlags) turnKnobs(cmd *cobra.Command, permissions *policy.Session, workspace *tightening) error {
+	chosen, err := f.chosen(cmd, permissions.State())
+	if err != nil {
+		return flagsf("%w", err)
+	}
+	mode, approval := chosen.Mode, chosen.Approval
+	workspace.knobs(&mode, &approval)
+	f.say(workspace)
+	if err := f.acceptDanger(mode); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("preset") && mode == chosen.Mode && approval == chosen.Approval {
+		return permissions.SetPreset(f.preset, byCommand)
+	}
+	if err := permissions.SetMode(mode, byCommand); err != nil {
+		return err
+	}
+	return permissions.SetApproval(approval, byCommand)
+}
+
+// chosen is the state of a session with the knobs that were given.
+func (f *sessionFlags) chosen(cmd *cobra.Command, state policy.State) (policy.State, error) {
+	given := cmd.Flags().Changed
+	wish, err := f.knobs(true)
+	if err != nil {
+		return state, err
+	}
+	if given("sandbox") || given("preset") {
+		state.Mode = wish.Mode
+	}
+	if given("approve") || given("preset") {
+		state.Approval = wish.Approval
+	}
+	return state, nil
+}
+
+func (f *sessionFlags) sayRepairs(r dsh.Repairs) {
+	for _, c := range r.Calls {
+		f.remark("the call %s of %s had no end in the log and got one: %s", c.CallID, visible(c.Tool), c.Error.Code)
+	}
+	for _, job := range r.Jobs {
+		f.remark("the background job %s had no end in the log; it may still run", job.JobID)
+	}
+	for _, id := range r.Execs {
+		f.remark("the command %s had no end in the log; it may still run", id)
+	}
+}

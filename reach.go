@@ -1,0 +1,65 @@
+package dsh
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/session"
+	"github.com/dsh-run/dsh/tools"
+)
+
+// reach knows what the calls of a session must not be able to change. No
+// sandbox can take a file out of a writable directory.
+type reach struct {
+	extra []string // directories that workspace-write adds
+	files []string
+}
+
+// guard refuses calls that could change one of the files.
+func (r *reach) guard(_ context.Context, call tools.Call) error {
+	if !call.Confined || call.Session == nil {
+		return nil
+	}
+	scope := call.Scope()
+	scope.Extra = r.extra
+	return r.check(scope)
+}
+
+// check says whether what scope allows reaches one of the files.
+// danger-full-access reaches everything, by choice.
+func (r *reach) check(scope policy.Scope) error {
+	roots := policy.WritableRoots(scope)
+	if roots.All {
+		return nil
+	}
+	for _, file := range r.files {
+		for _, place := range spellings(file) {
+			if i := slices.IndexFunc(roots.Dirs, func(dir string) bool { return policy.Within(dir, place) }); i >= 0 {
+				return &ReachError{File: file, Root: roots.Dirs[i], Mode: scope.Mode}
+			}
+		}
+	}
+	return nil
+}
+
+// keepLog adds a log and its folder; a log without a path is out of reach.
+func (r *reach) keepLog(path string) {
+	if path != "" {
+		r.files = append(r.files, path, session.Folder(path))
+	}
+}
+
+// spellings are the names of a file: as it is written, and with the links of
+// its directory followed.
+func spellings(file string) []string {
+	list := []string{file}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		list = append(list, filepath.Join(dir, filepath.Base(file)))
+	}
+	if resolved, err := filepath.EvalSymlinks(file); err == nil {
+		list = append(list, resolved)
+	}
+	return list
+}
