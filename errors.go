@@ -11,12 +11,18 @@ import (
 // log, or what Options.OutOfReach names.
 type ReachError struct {
 	File string
+	// Log says that File is the session's log, or the folder that belongs to it.
+	Log  bool
 	Root string // the writable directory that holds it
 	Mode policy.Mode
 }
 
 func (e *ReachError) Error() string {
-	return fmt.Sprintf("%s lies in %s, which commands may change in %s; choose a place outside of it", e.File, e.Root, e.Mode)
+	what := e.File
+	if e.Log {
+		what = "the log " + what
+	}
+	return fmt.Sprintf("%s lies in %s, which commands may change in %s; choose a place outside of it", what, e.Root, e.Mode)
 }
 
 // WorkspaceError says that a session cannot go on in another workspace than

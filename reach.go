@@ -15,6 +15,7 @@ import (
 type reach struct {
 	extra []string // directories that workspace-write adds
 	files []string
+	log   []string // the log and its folder
 }
 
 // guard refuses calls that could change one of the files.
@@ -34,20 +35,28 @@ func (r *reach) check(scope policy.Scope) error {
 	if roots.All {
 		return nil
 	}
-	for _, file := range r.files {
-		for _, place := range spellings(file) {
-			if i := slices.IndexFunc(roots.Dirs, func(dir string) bool { return policy.Within(dir, place) }); i >= 0 {
-				return &ReachError{File: file, Root: roots.Dirs[i], Mode: scope.Mode}
-			}
+	for i, file := range append(slices.Clone(r.log), r.files...) {
+		if dir, ok := reached(roots, file); ok {
+			return &ReachError{File: file, Log: i < len(r.log), Root: dir, Mode: scope.Mode}
 		}
 	}
 	return nil
 }
 
+// reached returns the writable directory that holds file.
+func reached(roots policy.Roots, file string) (string, bool) {
+	for _, place := range spellings(file) {
+		if i := slices.IndexFunc(roots.Dirs, func(dir string) bool { return policy.Within(dir, place) }); i >= 0 {
+			return roots.Dirs[i], true
+		}
+	}
+	return "", false
+}
+
 // keepLog adds a log and its folder; a log without a path is out of reach.
 func (r *reach) keepLog(path string) {
 	if path != "" {
-		r.files = append(r.files, path, session.Folder(path))
+		r.log = append(r.log, path, session.Folder(path))
 	}
 }
 

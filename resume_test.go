@@ -64,7 +64,7 @@ func TestAResumedSessionGoesOnWithWhatItsLogSays(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(work, "file.txt")); string(got) != "more\n" {
 		t.Errorf("the file holds %q", got)
 	}
-	if repairs := s.Repairs(); repairs.Calls != nil || repairs.Jobs != nil || repairs.Execs != nil {
+	if repairs := s.Repairs(); len(repairs.Calls)+len(repairs.Jobs)+len(repairs.Execs) > 0 {
 		t.Errorf("a log that was closed in order was repaired: %+v", repairs)
 	}
 }
@@ -142,7 +142,7 @@ func TestWhatAnEarlierProcessLeftOpenIsClosed(t *testing.T) {
 		}
 	}
 	again := open(t, dsh.Options{Resume: log, Engine: runtime.NewInProcess()})
-	if r := again.Repairs(); r.Calls != nil || r.Jobs != nil || r.Execs != nil {
+	if r := again.Repairs(); len(r.Calls)+len(r.Jobs)+len(r.Execs) > 0 {
 		t.Errorf("the next time repaired %+v", r)
 	}
 	if r := again.Call(t.Context(), "glob", map[string]string{"pattern": "*"}); r.Meta.CallID != "c4" {

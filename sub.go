@@ -46,7 +46,7 @@ func (s *Session) Sub(ctx context.Context, o *SubOptions) (*Session, error) {
 	}
 	sub := &Session{
 		Registry: view, local: s.local, full: s.full, release: done,
-		reach: reach{extra: s.reach.extra, files: slices.Clone(s.reach.files)}, redactor: s.redactor,
+		reach: reach{extra: s.reach.extra, files: s.reach.files, log: slices.Clone(s.reach.log)}, redactor: s.redactor,
 	}
 	if err := sub.beginSub(s, options); err != nil {
 		return nil, errors.Join(err, sub.end())

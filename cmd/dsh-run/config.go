@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/dsh-run/dsh/policy"
@@ -69,7 +70,7 @@ func userConfigPath() string {
 func loadConfig(path string) (c config, found bool, err error) {
 	info, err := os.Stat(path)
 	switch {
-	case path == "" || errors.Is(err, fs.ErrNotExist):
+	case path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return c, false, nil
 	case err != nil:
 		return c, false, usagef("read the configuration: %w", err)
