@@ -78,6 +78,7 @@ func (s *Session) open(o *Options) error {
 	})
 	s.Registry.Guard("reach", s.reach.guard)
 	s.Registry.After("spill", local.Spill(&local.SpillOptions{MaxInlineTokens: o.Local.MaxInlineTokens}))
+	s.Registry.After("repeated-failure", tools.Reminder())
 	for _, t := range chosen {
 		s.Registry.Add(t)
 	}

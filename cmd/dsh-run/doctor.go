@@ -14,6 +14,7 @@ import (
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/ptc"
 	"github.com/dsh-run/dsh/sandbox"
+	"github.com/dsh-run/dsh/tools"
 )
 
 type doctorFlags struct{ json bool }
@@ -38,6 +39,7 @@ type findings struct {
 	Backends []backendFinding     `json:"backends"`
 	Modes    []policy.Confinement `json:"modes"`
 	Programs programFinding       `json:"programs"`
+	Tools    []toolFinding        `json:"tools"`
 	Bash     string               `json:"bash,omitempty"`
 }
 
@@ -45,6 +47,13 @@ type backendFinding struct {
 	Name  string `json:"name"`
 	Works bool   `json:"works"`
 	Why   string `json:"why,omitempty"`
+}
+
+// toolFinding says whether the sandbox mode governs what a tool changes.
+type toolFinding struct {
+	Name     string       `json:"name"`
+	Effect   tools.Effect `json:"effect"`
+	Confined bool         `json:"confined"`
 }
 
 // programFinding is the end of a trivial program in the child process.
@@ -73,8 +82,9 @@ func examine(ctx context.Context) findings {
 	facts := sandbox.Probe(ctx)
 	found := findings{
 		Platform: goruntime.GOOS + "/" + goruntime.GOARCH, Kernel: facts.Kernel, Landlock: facts.Landlock,
-		Backends: []backendFinding{}, Modes: facts.Modes, Programs: tryProgram(ctx),
+		Backends: []backendFinding{}, Modes: facts.Modes, Tools: []toolFinding{},
 	}
+	found.trySession(ctx)
 	for _, b := range facts.Backends {
 		found.Backends = append(found.Backends, backendFinding(b))
 	}
@@ -82,12 +92,23 @@ func examine(ctx context.Context) findings {
 	return found
 }
 
-func tryProgram(ctx context.Context) programFinding {
+// trySession runs a trivial program and asks for the tools.
+func (f *findings) trySession(ctx context.Context) {
 	s, err := dsh.Open(ctx, &dsh.Options{Dir: os.TempDir(), Temporary: true})
 	if err != nil {
-		return programFinding{Why: err.Error()}
+		f.Programs.Why = err.Error()
+		return
 	}
 	defer s.Close()
+	for _, t := range s.Registry.Tools() {
+		if t.Name != tools.RunCode {
+			f.Tools = append(f.Tools, toolFinding{t.Name, t.Effect, t.Confined})
+		}
+	}
+	f.Programs = tryProgram(ctx, s)
+}
+
+func tryProgram(ctx context.Context, s *dsh.Session) programFinding {
 	report, err := s.Run(ctx, "return 1", nil)
 	switch {
 	case err != nil:
@@ -96,6 +117,21 @@ func tryProgram(ctx context.Context) programFinding {
 		return programFinding{Why: report.Failure.Message}
 	}
 	return programFinding{Works: true, Confinement: &report.Confinement}
+}
+
+// effective are the tools that change something, and of those the ones that
+// the mode governs or does not.
+func (f findings) effective(confined bool) string {
+	var names []string
+	for _, t := range f.Tools {
+		if t.Effect != tools.NoEffect && t.Confined == confined {
+			names = append(names, t.Name)
+		}
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 func (f findings) healthy() bool {
@@ -128,6 +164,7 @@ func (f findings) text() string {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "programs   %s\n", verdict(f.Programs.Works, f.Programs.Why))
+	fmt.Fprintf(&b, "tools      governed by the mode: %s; with their own rights: %s\n", f.effective(true), f.effective(false))
 	if f.Bash == "" {
 		b.WriteString("bash       not found in PATH: the bash tool cannot run\n")
 	} else {
