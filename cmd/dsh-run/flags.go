@@ -187,8 +187,10 @@ func (f *sessionFlags) acceptDanger(mode policy.Mode) error {
 	return nil
 }
 
-// finish closes the session and says what it ended.
+// finish closes the session and says what it ended. A question that was
+// withdrawn gets to say so.
 func (f *sessionFlags) finish(s *dsh.Session) {
+	screen.settle()
 	for _, job := range s.EndJobs() {
 		f.remark("ended the background job %s, which was still running", job.JobID)
 	}

@@ -70,14 +70,18 @@ var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 // board draws the running calls at the bottom of a terminal. The zero board
 // draws nothing.
 type board struct {
-	mu      sync.Mutex
+	// drawing is held by whoever writes to the terminal. A question holds it
+	// for long: calls must not wait for it to be noted.
+	drawing sync.Mutex
 	on      bool
-	running []running
-	done    int
 	drawn   int // lines on the screen
 	frame   int
 	stop    chan struct{}
 	stopped sync.WaitGroup
+
+	mu      sync.Mutex
+	running []running
+	done    int
 }
 
 type running struct {
@@ -86,8 +90,8 @@ type running struct {
 }
 
 func (b *board) begin() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.drawing.Lock()
+	defer b.drawing.Unlock()
 	b.on, b.stop = true, make(chan struct{})
 	b.stopped.Go(func() { b.tick(b.stop) })
 }
@@ -100,24 +104,32 @@ func (b *board) tick(stop chan struct{}) {
 		case <-stop:
 			return
 		case <-ticker.C:
-			b.mu.Lock()
-			b.frame++
-			b.redraw()
-			b.mu.Unlock()
+			if b.drawing.TryLock() {
+				b.step()
+				b.drawing.Unlock()
+			}
 		}
 	}
 }
 
+// step draws the next picture, unless this was the last tick.
+func (b *board) step() {
+	if b.on {
+		b.frame++
+		b.redraw()
+	}
+}
+
 func (b *board) end() {
-	b.mu.Lock()
+	b.drawing.Lock()
 	if !b.on {
-		b.mu.Unlock()
+		b.drawing.Unlock()
 		return
 	}
 	b.erase()
 	b.on = false
 	close(b.stop)
-	b.mu.Unlock()
+	b.drawing.Unlock()
 	b.stopped.Wait()
 }
 
@@ -134,13 +146,16 @@ func (b *board) ended(id string) {
 	b.done++
 }
 
-// aside runs f while nothing is drawn.
+// aside runs f while nothing is drawn and nobody else is aside.
 func (b *board) aside(f func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.drawing.Lock()
+	defer b.drawing.Unlock()
 	b.erase()
 	f()
 }
+
+// settle waits until nobody is aside any more.
+func (b *board) settle() { b.aside(func() {}) }
 
 func (b *board) erase() {
 	if b.drawn == 0 {
@@ -168,6 +183,8 @@ func (b *board) redraw() {
 
 // lines are one per running call, or a summary when there are many.
 func (b *board) lines(now time.Time) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	mark := string(spinner[b.frame%len(spinner)])
 	if len(b.running) > maxShown {
 		return []string{fmt.Sprintf("%s %d calls running, %d done, the oldest for %s",

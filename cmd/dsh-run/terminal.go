@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/dsh-run/dsh/policy"
 )
@@ -18,149 +14,182 @@ import (
 // What a question on the terminal looks like
 //
 // It is asked on /dev/tty, never on stdin or stdout, which belong to the
-// program and to whoever reads its results. It shows all that is being decided:
-// the tool, its exact arguments, from which mode to which, why, and who calls.
-// Text that came from a model is shown with everything invisible made visible.
-// Only y grants; n and the end of input refuse; ? explains. It never answers
-// itself.
-
-const terminalPath = "/dev/tty"
-
-func haveTerminal() bool {
-	tty, err := os.OpenFile(terminalPath, os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	tty.Close()
-	return true
-}
+// program and to whoever reads its results. Where there is no terminal it is
+// not asked, and nothing is granted.
+//
+// It shows all that is decided, in one form, and nothing shorter: the tool, who
+// calls, every argument, what would change, why, and from which mode to which.
+//
+// Text that is not ours, a command or a reason, stands behind a gutter: a
+// number and |, or : where a long line goes on, or ~ where blank lines are
+// counted. No row of it begins at the left edge, so none can pass for one of
+// ours. Rows are broken here and not by the terminal. What a terminal would
+// hide, obey or confuse is a mark (see visible), in reverse video where the
+// terminal has that.
+//
+// Nothing scrolls away unseen: a long question comes page by page, and the
+// prompt only after the last one. When the terminal changes its size the
+// question is shown again.
+//
+// Only y and Enter grant; n and Enter refuse; ? explains; anything else asks
+// again. What was typed before a prompt does not answer it. The end of input
+// grants nothing. A question that nobody waits for any more says so.
 
 func terminalAnswerer() policy.Answerer {
 	return policy.Answerer{Name: "terminal", Answer: askOnTerminal}
 }
 
 func askOnTerminal(ctx context.Context, q policy.Question) (outcome policy.Outcome, err error) {
-	tty, err := os.OpenFile(terminalPath, os.O_RDWR, 0)
+	tty, err := openTerminal(ctx)
 	if err != nil {
 		return policy.Unavailable, nil
 	}
 	defer tty.Close()
-	defer context.AfterFunc(ctx, func() { tty.Close() })()
-	screen.aside(func() { outcome, err = ask(tty, q) })
+	d := dialogue{console: tty, style: styleOf(os.Getenv("TERM"), os.Getenv("NO_COLOR"))}
+	screen.aside(func() { outcome, err = d.ask(ctx, q) })
 	return outcome, err
 }
 
-func ask(tty io.ReadWriter, q policy.Question) (policy.Outcome, error) {
-	if _, err := io.WriteString(tty, questionText(q)); err != nil {
-		return policy.Unavailable, err
+// console is what a dialogue needs of a terminal.
+type console interface {
+	io.Writer
+	// line waits for a line and returns it without its end. An error means
+	// that there was no whole line.
+	line() (string, error)
+	// discard forgets what has been typed.
+	discard()
+	size() screenSize
+}
+
+type screenSize struct{ columns, rows int }
+
+// dialogue puts one question.
+type dialogue struct {
+	console
+	style style
+}
+
+var errNoAnswer = errors.New("the terminal's input ended without an answer")
+
+func (d dialogue) ask(ctx context.Context, q policy.Question) (policy.Outcome, error) {
+	if ctx.Err() != nil {
+		return policy.Unavailable, ctx.Err()
 	}
-	lines := bufio.NewScanner(tty)
+	outcome, err := d.converse(q)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintf(d, "\nthe question was withdrawn: %s\n", visible(context.Cause(ctx).Error()))
+		return policy.Unavailable, ctx.Err()
+	case errors.Is(err, io.EOF):
+		fmt.Fprint(d, "\nno answer: the input ended; the call is refused\n")
+		return policy.Unavailable, errNoAnswer
+	}
+	return outcome, err
+}
+
+const prompt = "allow this one call? [y/n/?] "
+
+func (d dialogue) converse(q policy.Question) (policy.Outcome, error) {
+	var shown screenSize
 	for {
-		if _, err := io.WriteString(tty, "allow this one call? [y/n/?] "); err != nil {
+		if size := d.size(); size != shown {
+			shown = size
+			refused, err := d.pages(questionRows(q, size.columns, d.style), size.rows)
+			if err != nil || refused {
+				return refusal(err)
+			}
+		}
+		answer, err := d.prompt(prompt)
+		switch {
+		case err != nil || answer == "n":
+			return refusal(err)
+		case answer == "y" && d.size() == shown:
+			return policy.AllowedOnce, nil
+		case answer == "?":
+			err = d.rows(helpRows(q, shown.columns))
+		}
+		if err != nil {
 			return policy.Unavailable, err
 		}
-		if !lines.Scan() {
-			return policy.Unavailable, lines.Err()
-		}
-		switch strings.ToLower(strings.TrimSpace(lines.Text())) {
-		case "y", "yes":
-			return policy.AllowedOnce, nil
-		case "n", "no":
-			return policy.Rejected, nil
-		case "?":
-			if _, err := io.WriteString(tty, answerHelp(q)); err != nil {
-				return policy.Unavailable, err
-			}
-		}
 	}
 }
 
-func questionText(q policy.Question) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s wants to run %s\n", callerText(q.Caller), visible(q.Tool))
-	for _, line := range argumentLines(q.Args) {
-		fmt.Fprintf(&b, "  %s\n", line)
+func refusal(err error) (policy.Outcome, error) {
+	if err != nil {
+		return policy.Unavailable, err
 	}
-	if q.Widens() {
-		fmt.Fprintf(&b, "  sandbox: from %s to %s\n", q.Mode, q.To)
-		if q.Denied != "" {
-			fmt.Fprintf(&b, "  the sandbox denied this in call %s\n", q.Denied)
-		} else {
-			b.WriteString("  no earlier denial of this call is in the log\n")
-		}
-	} else {
-		fmt.Fprintf(&b, "  sandbox: %s\n", q.Mode)
-	}
-	if !q.Confined {
-		b.WriteString("  this tool is not confined by the sandbox\n")
-	}
-	fmt.Fprintf(&b, "  reason: %s\n", visible(q.Reason))
-	return b.String()
+	return policy.Rejected, nil
 }
 
-func callerText(c policy.Caller) string {
-	if c.Kind == policy.Program && c.Line > 0 {
-		return fmt.Sprintf("the program, line %d,", c.Line)
+// prompt asks for one line, which can only have been typed after it was asked.
+// It returns y or n for any way to say so.
+func (d dialogue) prompt(text string) (string, error) {
+	d.discard()
+	if _, err := io.WriteString(d, text); err != nil {
+		return "", err
 	}
-	if c.Kind == policy.Program {
-		return "the program"
+	answer, err := d.line()
+	switch answer = strings.ToLower(strings.TrimSpace(answer)); answer {
+	case "yes":
+		answer = "y"
+	case "no":
+		answer = "n"
 	}
-	return "a " + string(c.Kind) + " call"
+	return answer, err
 }
 
-// argumentLines shows each argument in full, its own lines indented.
-func argumentLines(args json.RawMessage) []string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(args, &members) != nil {
-		return []string{visible(string(args))}
-	}
-	var names []string
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var lines []string
-	for _, name := range names {
-		if name == "sandbox_permissions" || name == "justification" {
-			continue
+// pages shows rows as far as they fit, and the next ones when asked to. It
+// reports whether the question was refused before its end was seen.
+func (d dialogue) pages(rows []string, height int) (refused bool, err error) {
+	fit := max(height-2, 1)
+	for from := 0; ; {
+		to := min(from+fit, len(rows))
+		if err := d.rows(rows[from:to]); err != nil || to == len(rows) {
+			return false, err
 		}
-		text := string(members[name])
-		if s := ""; json.Unmarshal(members[name], &s) == nil {
-			text = s
+		more, err := d.more(to, len(rows))
+		if err != nil || !more {
+			return !more, err
 		}
-		for i, line := range strings.Split(text, "\n") {
-			label := visible(name) + ": "
-			if i > 0 {
-				label = strings.Repeat(" ", len(label))
-			}
-			lines = append(lines, label+visible(line))
-		}
+		from = to
 	}
-	return lines
 }
 
-func answerHelp(q policy.Question) string {
-	text := "  y: run exactly this call, once. n: refuse it; the caller is told.\n"
-	if q.Widens() {
-		text += fmt.Sprintf("  The call would run in %s; later calls stay in %s.\n", q.To, q.Mode)
-	}
-	return text
-}
-
-// visible escapes what a terminal would hide or obey: control characters,
-// direction marks and other characters without a shape.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
+// more waits until the next page is wanted.
+func (d dialogue) more(shown, all int) (bool, error) {
+	for {
+		answer, err := d.prompt(fmt.Sprintf("-- %d of %d rows; more: Enter; n refuses -- ", shown, all))
 		switch {
-		case r == unicode.ReplacementChar, r == '\t':
-			b.WriteString(strings.Trim(strconv.QuoteToASCII(string(r)), `"`))
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs),
-			unicode.IsSpace(r) && r != ' ':
-			b.WriteString(strings.Trim(strconv.QuoteToASCII(string(r)), `"`))
-		default:
-			b.WriteRune(r)
+		case err != nil || answer == "n":
+			return false, err
+		case answer == "":
+			return true, nil
 		}
 	}
-	return b.String()
+}
+
+func (d dialogue) rows(rows []string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(d, d.style.calm+strings.Join(rows, "\n")+"\n")
+	return err
+}
+
+// style is what a terminal can do.
+type style struct {
+	// mark and unmark surround a mark; calm ends what others may have left on,
+	// such as text without a colour.
+	mark, unmark, calm string
+}
+
+func styleOf(term, noColor string) style {
+	switch {
+	case term == "" || term == "dumb":
+		return style{}
+	case noColor != "":
+		return style{calm: "\x1b(B\x1b[m"}
+	default:
+		return style{mark: "\x1b[7m", unmark: "\x1b[27m", calm: "\x1b(B\x1b[m"}
+	}
 }
