@@ -1,6 +1,7 @@
 package dsh
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,9 +71,13 @@ func arguments(args any) (json.RawMessage, error) {
 		return nil, nil
 	case json.RawMessage:
 		return a, nil
-	default:
-		return json.Marshal(args)
 	}
+	// What only HTML needs escaped stays readable in the log.
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(args)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
 // refused is the result of a call that never reached the registry.
