@@ -83,7 +83,7 @@ func (a *Approvals) decide(ctx context.Context, p *put, place chan struct{}) Dec
 }
 
 func approvalsAreOff() Decision {
-	return Decision{Rejected, "policy", "approvals are off in this session, no person was asked"}
+	return Decision{Rejected, ByPolicy, "approvals are off in this session, no person was asked"}
 }
 
 // ask tries the chain until somebody takes the question or ctx ends.

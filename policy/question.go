@@ -54,10 +54,13 @@ type Question struct {
 // Widens reports whether the question is about a wider mode.
 func (q Question) Widens() bool { return q.To > q.Mode }
 
+// ByPolicy is who answers under never.
+const ByPolicy = "policy"
+
 // Decision is the end of one question.
 type Decision struct {
 	Outcome Outcome
-	// By names who answered: an answerer, "policy" under never, or nobody.
+	// By names who answered: an answerer, ByPolicy under never, or nobody.
 	By string
 	// Why says more where the outcome does not grant.
 	Why string

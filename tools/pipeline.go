@@ -49,6 +49,7 @@ type execution struct {
 	start    time.Time
 	timeout  time.Duration // of one attempt, beside the tool's own
 	verdict  Verdict
+	wider    *policy.Widening // what its arguments ask for; nil: nothing
 	deniedBy *DeniedBy
 	started  bool
 	attempts int

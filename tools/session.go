@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -58,33 +56,4 @@ func (s *Session) nextRootID() string {
 	defer s.mu.Unlock()
 	s.roots++
 	return "c" + strconv.Itoa(s.roots)
-}
-
-// earlierDenial returns the id of the last call of the same tool with the same
-// arguments, the widening ones aside, that the sandbox denied.
-func (s *Session) earlierDenial(tool string, args json.RawMessage) string {
-	key := keyOf(tool, args)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.denials[key]
-}
-
-// accessKey identifies what a call wants to do.
-type accessKey [sha256.Size]byte
-
-// keyOf leaves out what does not change the access: the widening, the
-// description, members that are null, and the order of members.
-func keyOf(tool string, args json.RawMessage) accessKey {
-	var members map[string]any
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber()
-	if dec.Decode(&members) == nil {
-		for name, value := range members {
-			if value == nil || name == "sandbox_permissions" || name == "justification" || name == "description" {
-				delete(members, name)
-			}
-		}
-		args, _ = json.Marshal(members)
-	}
-	return sha256.Sum256(append([]byte(tool+"\x00"), args...))
 }
