@@ -20,6 +20,7 @@ type road struct {
 	*tools.Registry
 	session *tools.Session
 	got     []string // the paths that the body was asked to delete
+	cancel  context.CancelFunc
 }
 
 type deletion struct {
