@@ -343,7 +343,7 @@ func TestALineOfManyMiBIsRead(t *testing.T) {
 	log.Close()
 }
 
-func TestATailOfGiBIsSetAsideAndNotHeld(t *testing.T) {
+func TestATailLongerThanALineIsSetAside(t *testing.T) {
 	path := closed(t, "a")
 	info, err := os.Stat(path)
 	if err != nil {

@@ -12,195 +12,178 @@ import (
 // logTree collects the events of a log under the calls they belong to.
 type logTree struct {
 	roots []*logNode
-	calls map[string]*logNode
+	// open are the lines that later events add to: of calls, commands,
+	// questions and jobs, by their ids.
+	open map[string]*logNode
+	// at is the line under which the last event stands, nil for the top.
+	at *logNode
+
+	events, bad int
+	calls       [len(logEndWords)]int // by their ends
 }
 
 // logNode is one line of the tree and what hangs below it.
 type logNode struct {
-	text  string // without the ending
-	end   string
-	below []*logNode
+	kind   logKind
+	text   string // without the ending
+	end    string
+	how    logEnd // of a call or command
+	parent *logNode
+	below  []*logNode
 }
 
-func newLogTree() *logTree { return &logTree{calls: map[string]*logNode{}} }
+// logKind says what a line is about.
+type logKind int
 
-// logFacts are the members of all events that the tree shows.
-type logFacts struct {
-	ID       string          `json:"id"`
-	Cwd      string          `json:"cwd"`
-	Value    json.RawMessage `json:"value"`
-	By       string          `json:"by"`
-	CallID   string          `json:"call_id"`
-	ParentID string          `json:"parent_id"`
-	Tool     string          `json:"tool"`
-	Args     json.RawMessage `json:"args"`
-	ArgsText string          `json:"args_text"`
-	Caller   struct {
-		Kind string `json:"kind"`
-		Line int    `json:"line"`
-	} `json:"caller"`
-	Error    *loggedError `json:"error"`
-	DeniedBy *struct {
-		Stage string `json:"stage"`
-		Rule  string `json:"rule"`
-	} `json:"denied_by"`
-	Confinement *struct {
-		Mode    string `json:"mode"`
-		Backend string `json:"backend"`
-		Denied  bool   `json:"denied"`
-		Path    string `json:"path"`
-	} `json:"confinement"`
-	DurationMS int64    `json:"duration_ms"`
-	Reason     string   `json:"reason"`
-	Mode       string   `json:"mode"`
-	To         string   `json:"to"`
-	Outcome    string   `json:"outcome"`
-	Level      string   `json:"level"`
-	Text       string   `json:"text"`
-	Status     string   `json:"status"`
-	Argv       []string `json:"argv"`
-	ExitCode   *int     `json:"exit_code"`
-	JobID      string   `json:"job_id"`
-	Path       string   `json:"path"`
+const (
+	aRemark logKind = iota
+	aSession
+	aCall // or a command
+	aQuestion
+	aDamage
+)
+
+// logEnd is how a call ended.
+type logEnd int
+
+const (
+	endMissing logEnd = iota
+	endOK
+	endFailed
+	endDenied
+)
+
+var logEndWords = [...]string{endMissing: "without a result", endOK: "ok", endFailed: "failed", endDenied: "denied"}
+
+func newLogTree() *logTree { return &logTree{open: map[string]*logNode{}} }
+
+// damage adds a bad line where the last event stands.
+func (t *logTree) damage(e *session.LineError) {
+	t.bad++
+	t.hang(t.at, aDamage, fmt.Sprintf("line %d (byte %d): %s", e.Line, e.Offset, visible(e.Err.Error())))
 }
 
-type loggedError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-// text is the code and the first line of the message.
-func (e *loggedError) text() string {
-	if e == nil {
-		return "no reason was logged"
-	}
-	first, _, _ := strings.Cut(e.Message, "\n")
-	return e.Code + " " + visible(first)
-}
-
-func (t *logTree) add(e session.Event) {
+func (t *logTree) event(e session.Event) bool {
+	t.events++
 	var f logFacts
 	if err := json.Unmarshal(e.Data, &f); err != nil {
-		t.root(fmt.Sprintf("%s (data that cannot be read: %v)", e.Type, err))
-		return
+		t.hang(t.call(f.CallID), aRemark, otherText(e, f))
+		return true
 	}
+	t.add(e, f)
+	return true
+}
+
+func (t *logTree) add(e session.Event, f logFacts) {
 	switch e.Type {
 	case session.Start:
-		t.root(fmt.Sprintf("session %s in %s, %s", f.ID, visible(f.Cwd), e.Time.Format(time.RFC3339)))
+		t.hang(nil, aSession, sessionText(f, e.Time))
 	case session.SandboxMode, session.ApprovalPolicy, session.PermissionPreset:
-		t.root(fmt.Sprintf("%s %s (by %s)", e.Type, strings.Trim(string(f.Value), `"`), visible(f.By)))
+		t.hang(nil, aRemark, fmt.Sprintf("%s %s (by %s)", e.Type, visible(strings.Trim(string(f.Value), `"`)), visible(f.By)))
 	case session.ToolCall:
-		t.calls[f.CallID] = t.under(f.ParentID, callText(f))
+		t.open[f.CallID] = t.hang(t.open[f.ParentID], aCall, callText(f))
+	case session.ToolStarted:
+		t.started(f.CallID)
 	case session.ToolResult:
-		t.endOf(f.CallID, resultText(f))
+		t.end(t.call(f.CallID), f)
 	case session.ApprovalAsked:
-		t.under(f.CallID, fmt.Sprintf("asked: %s → %s: %s", f.Mode, f.To, visible(f.Reason)))
+		t.open["question "+f.ID] = t.hang(t.call(f.CallID), aQuestion, askedText(f))
 	case session.ApprovalDecided:
-		t.under(f.CallID, fmt.Sprintf("decided: %s by %s, %d ms", f.Outcome, orNobody(f.By), f.DurationMS))
+		t.answer(f)
 	case session.ProgramLog:
-		t.under(f.CallID, fmt.Sprintf("%s: %s", f.Level, visible(f.Text)))
+		t.hang(t.call(f.CallID), aRemark, fmt.Sprintf("%s: %s", visible(f.Level), short(f.Text)))
 	case session.ExecStart:
-		t.calls[f.ID] = t.root("exec " + visible(strings.Join(f.Argv, " ")))
+		t.open["exec "+f.ID] = t.hang(nil, aCall, "exec "+short(strings.Join(f.Argv, " ")))
 	case session.ExecEnd:
-		t.endOf(f.ID, resultText(f))
-	case session.ProgramStart, session.ProgramEnd, session.FSObserved, session.ToolStarted:
+		t.end(t.known("exec "+f.ID, "exec "+visible(f.ID)), f)
+	case session.JobStart:
+		t.open["job "+f.JobID] = t.hang(t.call(f.CallID), aRemark, jobText(f))
+	case session.JobEnd:
+		t.jobEnd(f)
+	case session.ProgramStart:
+		t.at = t.call(f.CallID)
+	case session.ProgramEnd, session.FSObserved:
 	default:
-		t.under(f.CallID, otherText(e.Type, f))
+		t.hang(t.call(f.CallID), aRemark, otherText(e, f))
 	}
 }
 
-func (t *logTree) root(text string) *logNode {
-	n := &logNode{text: text}
-	t.roots = append(t.roots, n)
-	return n
-}
-
-// under hangs a line below a call, or at the top where the call is unknown.
-func (t *logTree) under(call, text string) *logNode {
-	parent := t.calls[call]
+// hang adds a line under parent, nil for the top.
+func (t *logTree) hang(parent *logNode, kind logKind, text string) *logNode {
+	n := &logNode{kind: kind, text: text, parent: parent}
+	t.at = parent
+	if kind == aCall {
+		t.calls[endMissing]++
+	}
 	if parent == nil {
-		return t.root(text)
+		t.roots = append(t.roots, n)
+	} else {
+		parent.below = append(parent.below, n)
 	}
-	n := &logNode{text: text}
-	parent.below = append(parent.below, n)
 	return n
 }
 
-func (t *logTree) endOf(call, text string) {
-	if n := t.calls[call]; n != nil {
-		n.end = text
+// call returns the line of a call, nil for no id. One that is not in the log
+// gets a line.
+func (t *logTree) call(id string) *logNode {
+	if id == "" {
+		return nil
+	}
+	return t.known(id, visible(id))
+}
+
+func (t *logTree) known(id, text string) *logNode {
+	n := t.open[id]
+	if n == nil {
+		n = t.hang(t.open[parentID(id)], aCall, text+" (its start is not in the log)")
+		t.open[id] = n
+	}
+	return n
+}
+
+// parentID is the id of the call that made the call id, empty for a root call.
+func parentID(id string) string { return id[:max(0, strings.LastIndexByte(id, ':'))] }
+
+const hadStarted = "no result, it had started"
+
+func (t *logTree) started(id string) {
+	if n := t.call(id); n != nil && n.how == endMissing {
+		n.end = hadStarted
+	}
+}
+
+func (t *logTree) end(n *logNode, f logFacts) {
+	if n == nil {
 		return
 	}
-	t.root("the end of an unknown call " + visible(call) + ": " + text)
+	t.calls[n.how]--
+	n.end, n.how = resultText(f), endOf(f)
+	t.calls[n.how]++
+	t.at = n.parent
 }
 
-// maxArgs is how many characters of arguments a line shows.
-const maxArgs = 120
-
-func callText(f logFacts) string {
-	args := []rune(visible(string(f.Args) + f.ArgsText))
-	if len(args) > maxArgs {
-		args = append(args[:maxArgs], '…')
+func (t *logTree) answer(f logFacts) {
+	n := t.open["question "+f.ID]
+	if n == nil {
+		n = t.hang(t.call(f.CallID), aQuestion, "asked, but the question is not in the log")
 	}
-	text := fmt.Sprintf("%s %s %s", visible(f.CallID), visible(f.Tool), string(args))
-	if f.Caller.Line > 0 {
-		text += fmt.Sprintf(" (line %d)", f.Caller.Line)
+	n.end = decidedText(f)
+	t.at = n.parent
+}
+
+func (t *logTree) jobEnd(f logFacts) {
+	n := t.open["job "+f.JobID]
+	if n == nil {
+		n = t.hang(nil, aRemark, "job "+visible(f.JobID)+" (its start is not in the log)")
+	}
+	n.end = jobEndText(f)
+	t.at = n.parent
+}
+
+func sessionText(f logFacts, at time.Time) string {
+	text := fmt.Sprintf("session %s in %s, %s", visible(f.ID), visible(f.Cwd), at.Format(time.RFC3339))
+	if f.Parent != nil {
+		text += fmt.Sprintf(", from event %d of %s", f.Parent.Seq, visible(f.Parent.ID))
 	}
 	return text
-}
-
-func resultText(f logFacts) string {
-	text := "ok"
-	switch {
-	case f.DeniedBy != nil:
-		text = "denied by " + strings.TrimSpace(f.DeniedBy.Stage+" "+visible(f.DeniedBy.Rule)) + ": " + f.Error.text()
-	case f.Error != nil:
-		text = "failed: " + f.Error.text()
-	case f.ExitCode != nil:
-		text = fmt.Sprintf("exit code %d", *f.ExitCode)
-	}
-	if c := f.Confinement; c != nil {
-		text += fmt.Sprintf(" [%s by %s", c.Mode, c.Backend)
-		if c.Denied {
-			text += ", DENIED " + visible(c.Path)
-		}
-		text += "]"
-	}
-	return fmt.Sprintf("%s, %d ms", text, f.DurationMS)
-}
-
-func otherText(t session.Type, f logFacts) string {
-	text := string(t)
-	for _, word := range []string{f.JobID, f.Status, f.Path, f.Reason} {
-		if word != "" {
-			text += " " + visible(word)
-		}
-	}
-	return text
-}
-
-func orNobody(by string) string {
-	if by == "" {
-		return "nobody"
-	}
-	return visible(by)
-}
-
-func (t *logTree) text() string {
-	var b strings.Builder
-	for _, n := range t.roots {
-		n.write(&b, "")
-	}
-	return b.String()
-}
-
-func (n *logNode) write(b *strings.Builder, indent string) {
-	b.WriteString(indent + n.text)
-	if n.end != "" {
-		b.WriteString(" → " + n.end)
-	}
-	b.WriteString("\n")
-	for _, child := range n.below {
-		child.write(b, indent+"  ")
-	}
 }
