@@ -22,8 +22,14 @@
 //
 // Append returns after one write(2): a killed process loses nothing that was
 // acknowledged. What [Log.Sync] acknowledged, blobs included, also survives a
-// power cut. A torn last line is moved aside when the log is opened again, and
-// the log says so.
+// power cut. What a crash leaves behind the last event (a torn line, NUL bytes,
+// blank lines) is moved aside when the log is opened again, and the log says so.
+//
+// # Damage
+//
+// [Read] and [Open] stop at the first bad line, because who acts on a partial
+// view of a session does harm. [Survey] reports each bad line and goes on, for
+// whoever shows a log. An event that breaks the chain is never moved aside.
 //
 // # What a fork shares
 //
