@@ -7,5 +7,9 @@
 // is said once, by [WritableRoots]; the process sandbox and the file tools'
 // fence both derive from it, so that bash and write never disagree.
 //
+// Whom a question reaches is a chain of [Answerer]: [Approvals] puts questions to
+// it one after another, and writes each question and each answer to the log.
+// [FilePair] lets a script answer.
+//
 // Every zero value is the strict one: read-only, never, unavailable.
 package policy
