@@ -134,7 +134,7 @@ func checkCalls(t *testing.T, lines []string) {
 			if !strings.HasPrefix(lines[i-1], fmt.Sprintf("  c1:%d ", next-1)) || (next-1)%500 != 0 {
 				t.Fatalf("the question stands below %q", lines[i-1])
 			}
-		case strings.HasPrefix(line, `  log: line\nxxx`) && strings.HasSuffix(line, "x… (1005 bytes)"):
+		case strings.HasPrefix(line, "  log: "+visible("line\n")+"xxx") && strings.HasSuffix(line, "x… (1005 bytes)"):
 		default:
 			t.Fatalf("unexpected line %q", line)
 		}
@@ -191,12 +191,12 @@ func TestEventsAreShownInTheirWords(t *testing.T) {
 	want := []string{
 		"log/recovered: 5 bytes of a torn end are in the blob " + torn.SHA256[:8] + "… (64 bytes)",
 		"c1 bash " + strings.Repeat("a", 120) + "… (500 bytes) → no result, it had started",
-		`  asked: read-only: a rule\nasks → no answer`,
+		"  asked: read-only: " + visible("a rule\nasks") + " → no answer",
 		"  approval/late: allowed-once by terminal, too late to count",
 		"  job job-1: make → exited, exit code 2, 7 ms",
 		`  review/scored {"call_id":"c1","reason":{},"score":7}`,
 		"c9:1 (its start is not in the log) → exit code 3 [read-only by landlock, DENIED /x], 1 ms",
-		`exec ls \x1b[2J → no result`,
+		"exec ls " + visible("\x1b[2J") + " → no result",
 		`some/thing {"a":1}`,
 		"12 events, 3 calls: 2 without a result, 1 denied",
 	}
@@ -356,6 +356,7 @@ func TestAnExportHasTheBlobsInPlace(t *testing.T) {
 		add(session.ToolCall, data{"call_id": "c1", "tool": "run_code", "args_text": `{"a`, "args_ref": put(`{"a":12345678901234567890}`)})
 		add(session.ProgramStart, data{"call_id": "c1", "program": put("return 1")})
 		add(session.ToolCall, data{"call_id": "c1:1", "parent_id": "c1", "tool": "read", "args_text": "{b", "args_ref": put("{bad")})
+		add(session.ApprovalAsked, data{"id": "a1", "call_id": "c1:1", "preview_ref": put("-old\n+new")})
 		add(session.ToolResult, data{"call_id": "c1:1", "value_ref": put(`"<&>"`), "content_ref": put(`[]`),
 			"error": data{"code": "X", "details_ref": put(`{"d":1}`)}})
 		add(session.ToolResult, data{"call_id": "c1", "value_ref": put("no json"), "content_ref": session.Ref{SHA256: "../x", Bytes: 1},
@@ -372,6 +373,7 @@ func TestAnExportHasTheBlobsInPlace(t *testing.T) {
 		{"arguments' text", at(t, c1, "call", "args_text"), nil},
 		{"program", at(t, c1, "program", "source"), "return 1"},
 		{"arguments that are no JSON", at(t, sub, "call", "args_text"), "{bad"},
+		{"preview", at(t, sub, "approvals", 0, "asked", "preview"), "-old\n+new"},
 		{"value", at(t, sub, "result", "value"), "<&>"},
 		{"reference of the value", at(t, sub, "result", "value_ref"), nil},
 		{"details", at(t, sub, "result", "error", "details", "d"), 1.0},
@@ -384,7 +386,7 @@ func TestAnExportHasTheBlobsInPlace(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
 		}
 	}
-	if len(problems) != 3 || problems[0].Seq != 6 || !strings.Contains(problems[1].Problem, "want 64 hex digits") {
-		t.Errorf("problems %+v, want three of event 6", problems)
+	if len(problems) != 3 || problems[0].Seq != 7 || !strings.Contains(problems[1].Problem, "want 64 hex digits") {
+		t.Errorf("problems %+v, want three of event 7", problems)
 	}
 }

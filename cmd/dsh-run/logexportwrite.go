@@ -41,6 +41,10 @@ func (w *exportWriter) document(x *export) {
 func (w *exportWriter) call(c *exportCall) {
 	whole := *c
 	whole.Call, whole.Result, whole.Program = w.callData(c.Call), w.resultData(c.Result), w.program(c.Program)
+	whole.Approvals = nil
+	for _, q := range c.Approvals {
+		whole.Approvals = append(whole.Approvals, w.question(q))
+	}
 	members := w.encode(whole)
 	if w.err != nil {
 		return
@@ -153,6 +157,17 @@ func (w *exportWriter) resolve(event, data record, member string) (record, []byt
 		}
 	}
 	return whole, blob
+}
+
+// question is one with its preview in place.
+func (w *exportWriter) question(q *exportQuestion) *exportQuestion {
+	whole := *q
+	asked, blob := w.resolve(q.Asked, q.Asked, "preview_ref")
+	if blob != nil {
+		asked["preview"] = w.encode(string(blob))
+	}
+	whole.Asked = asked
+	return &whole
 }
 
 func (w *exportWriter) program(p *exportProgram) *exportProgram {

@@ -12,10 +12,11 @@ type record map[string]json.RawMessage
 
 // refMembers are the members of an event's data that name a blob.
 var refMembers = map[session.Type][]string{
-	session.ToolCall:     {"args_ref"},
-	session.ToolResult:   {"value_ref", "content_ref"},
-	session.ProgramStart: {"program"},
-	session.Recovered:    {"torn"},
+	session.ToolCall:      {"args_ref"},
+	session.ToolResult:    {"value_ref", "content_ref"},
+	session.ApprovalAsked: {"preview_ref"},
+	session.ProgramStart:  {"program"},
+	session.Recovered:     {"torn"},
 }
 
 // errorRefs are those of an event's error.
