@@ -21,4 +21,12 @@
 // Whatever is unknown, broken or unanswered is a refusal. A listener, guard,
 // wrapper, post-execute step or renderer that panics or fails ends its call
 // with an error, never by letting it through.
+//
+// A sub-agent gets a view of a registry, see [Registry.View]. With a view's
+// listener V1 registered before or after L1 of its parent:
+//
+//	verdict = L1(V1(allow))
+//
+// Spans and metrics of calls are described at [TelemetryScope]. Package
+// toolstest checks the stages that an embedder writes.
 package tools

@@ -49,7 +49,7 @@ func (s *telescope) last(t *testing.T) trace.ReadOnlySpan {
 func attributesOf(list []attribute.KeyValue) map[string]string {
 	m := map[string]string{}
 	for _, kv := range list {
-		m[string(kv.Key)] = kv.Value.Emit()
+		m[string(kv.Key)] = kv.Value.String()
 	}
 	return m
 }
@@ -163,7 +163,7 @@ func (s *telescope) counts(t *testing.T, name string) map[string]int {
 func words(set attribute.Set) string {
 	var list []string
 	for _, kv := range set.ToSlice() {
-		list = append(list, kv.Value.Emit())
+		list = append(list, kv.Value.String())
 	}
 	return strings.Join(list, " ")
 }
