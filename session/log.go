@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ func Create(path, cwd string, parent *Parent) (*Log, error) {
 	if err := l.begin(cwd, parent); err != nil {
 		f.Close()
 		os.Remove(path)
+		removeFolder(l.dir)
 		return nil, &PlaceError{Path: path, Err: err}
 	}
 	return l, nil
@@ -64,8 +66,20 @@ func (l *Log) begin(cwd string, parent *Parent) error {
 	return err
 }
 
+// folders of a session, each behind the one that it lies in.
+func folders(dir string) []string {
+	return []string{dir, filepath.Join(dir, "blobs"), filepath.Join(dir, "spill"), filepath.Join(dir, "tmp")}
+}
+
+// removeFolder takes back what makeFolder made, unless something lies in it.
+func removeFolder(dir string) {
+	for _, d := range slices.Backward(folders(dir)) {
+		os.Remove(d)
+	}
+}
+
 func makeFolder(dir string) error {
-	for _, d := range []string{dir, filepath.Join(dir, "blobs"), filepath.Join(dir, "spill"), filepath.Join(dir, "tmp")} {
+	for _, d := range folders(dir) {
 		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}

@@ -142,5 +142,22 @@ func (l *Log) setAside() error {
 	_, err = l.Append(Recovered, struct {
 		Torn Ref `json:"torn"`
 	}{ref})
-	return err
+	if err != nil {
+		return &OpenError{Path: l.path, Err: errors.Join(err, l.putBack(ref))}
+	}
+	return nil
+}
+
+// putBack makes the file what it was before its end was set aside. Where it
+// cannot, the blob stays.
+func (l *Log) putBack(torn Ref) error {
+	f, err := os.Open(l.blobPath(torn))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := io.Copy(l.file, f); err != nil {
+		return fmt.Errorf("put back its torn end: %w", bare(err))
+	}
+	return os.Remove(f.Name())
 }
