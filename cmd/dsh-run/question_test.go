@@ -84,6 +84,9 @@ func FuzzBlocks(f *testing.F) {
 				lines = unrow(t, lines, row)
 			}
 		}
+		for i, line := range lines {
+			lines[i] = unmark(t, line)
+		}
 		got := strings.Join(lines, "\n")
 		if got != text && got+"\n" != text {
 			t.Fatalf("the rows\n%s\nlead back to %q, want %q", strings.Join(s.rows, "\n"), got, text)
@@ -103,9 +106,9 @@ func unrow(t *testing.T, lines []string, row string) []string {
 	text := row[end+2:]
 	switch row[end] {
 	case '|':
-		return append(lines, unmark(t, text))
+		return append(lines, text)
 	case ':':
-		lines[len(lines)-1] += unmark(t, text)
+		lines[len(lines)-1] += text
 		return lines
 	}
 	var n int
