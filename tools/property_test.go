@@ -32,7 +32,7 @@ func byChance(t *testing.T, law func(*chance)) {
 		seed = rand.Uint64()
 	}
 	base := newRoad(t, policy.Ask, nil)
-	log := &eventLog{}
+	log := &eventLog{events: map[eventKey][]loggedEvent{}}
 	if err := base.session.Log().Follow(log.add); err != nil {
 		t.Fatal(err)
 	}
@@ -73,38 +73,45 @@ func (c *chance) registry(answer policy.Outcome, at func()) *tools.Registry {
 // eventLog keeps the events of calls.
 type eventLog struct {
 	mu     sync.Mutex
-	events []session.Event
+	events map[eventKey][]loggedEvent
 }
 
-func (l *eventLog) add(e session.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, e)
+type eventKey struct {
+	kind session.Type
+	call string
 }
 
-// logged returns the data of the only event of the type for the call.
-func (c *chance) logged(kind session.Type, call string) (data struct {
+// loggedEvent is what a law looks at.
+type loggedEvent struct {
 	CallID string          `json:"call_id"`
 	Args   json.RawMessage `json:"args"`
 	Value  json.RawMessage `json:"value"`
 	Error  *struct {
 		Code tools.Code `json:"code"`
 	} `json:"error"`
-}) {
+}
+
+func (l *eventLog) add(e session.Event) {
+	var data loggedEvent
+	if json.Unmarshal(e.Data, &data) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := eventKey{e.Type, data.CallID}
+	l.events[key] = append(l.events[key], data)
+}
+
+// logged returns the only event of the kind for the call.
+func (c *chance) logged(kind session.Type, call string) loggedEvent {
 	c.Helper()
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	found := 0
-	for _, e := range c.log.events {
-		d := data
-		if e.Type == kind && json.Unmarshal(e.Data, &d) == nil && d.CallID == call {
-			data, found = d, found+1
-		}
+	found := c.log.events[eventKey{kind, call}]
+	if len(found) != 1 {
+		c.Fatalf("%d events %s of call %s, want one", len(found), kind, call)
 	}
-	if found != 1 {
-		c.Errorf("%d events %s of call %s, want one", found, kind, call)
-	}
-	return data
+	return found[0]
 }
 
 // listener is one that does anything a listener can do.
@@ -397,19 +404,35 @@ func TestAFailureNeverBecomesASuccess(t *testing.T) {
 
 // canceller cancels a call at one of the points that it passes.
 type canceller struct {
-	mu     sync.Mutex
-	points int
-	at     int // -1 for never
 	cancel context.CancelFunc
+	at     int // -1 for never
+
+	mu           sync.Mutex
+	points       int
+	behind, late bool // the stages behind the body began; and before the cancelling
 }
 
 func (x *canceller) point() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.points == x.at {
+		x.late = x.behind
 		x.cancel()
 	}
 	x.points++
+}
+
+func (x *canceller) bodyEnded() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.behind = true
+}
+
+// passed is how many points were passed, and whether the cancelling came late.
+func (x *canceller) passed() (points int, late bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.points, x.late
 }
 
 // build makes the same set-up for the same seed.
@@ -455,7 +478,7 @@ func (c *chance) build(x *canceller) (*tools.Registry, *journey) {
 			}
 		})
 		r.After("p", func(context.Context, tools.Call, tools.Result) (tools.Amendment, error) {
-			j.over = true
+			x.bodyEnded()
 			x.point()
 			return tools.Amendment{}, nil
 		})
@@ -464,9 +487,9 @@ func (c *chance) build(x *canceller) (*tools.Registry, *journey) {
 	return r, j
 }
 
-// journey is how far a call came.
+// journey is what the body of a call did.
 type journey struct {
-	started, running, over bool
+	started, running bool
 }
 
 // wait is a body's wait for its context, or for nothing at all.
@@ -482,20 +505,19 @@ func (j *journey) wait(ctx context.Context) error {
 func TestACancelledCallEndsInOneOfItsWays(t *testing.T) {
 	byChance(t, func(c *chance) {
 		seed := c.Uint64()
-		run := func(at int) (tools.Result, *journey, *canceller, bool) {
+		run := func(at int) (tools.Result, *journey, *canceller) {
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
-			x := &canceller{at: at}
+			x := &canceller{at: at, cancel: cancel}
 			again := &chance{T: c.T, Rand: rand.New(rand.NewPCG(seed, seed)), session: c.session, log: c.log}
 			r, j := again.build(x)
-			late := false
-			x.cancel = func() { late = j.over; cancel() }
-			result := r.Call(ctx, tools.Request{Tool: "t", Session: c.session})
-			return result, j, x, late
+			return r.Call(ctx, tools.Request{Tool: "t", Session: c.session}), j, x
 		}
-		_, _, whole, _ := run(-1)
-		at := c.IntN(whole.points)
-		result, j, x, late := run(at)
+		_, _, whole := run(-1)
+		all, _ := whole.passed()
+		at := c.IntN(all)
+		result, j, x := run(at)
+		points, late := x.passed()
 		c.logged(session.ToolCall, result.Meta.CallID)
 		c.logged(session.ToolResult, result.Meta.CallID)
 		if j.running {
@@ -503,13 +525,13 @@ func TestACancelledCallEndsInOneOfItsWays(t *testing.T) {
 		}
 		code := codeOf(result)
 		switch {
-		case x.points <= at: // the random pauses differ: it was not cancelled
+		case points <= at: // it took another way, and was not cancelled
 		case code == "BUSY" && j.started:
 		case late && code == "": // it had succeeded before
 		case code == tools.Aborted && j.started && result.Meta.Started:
 		case code == tools.AbortedBeforeDispatch && !j.started && !result.Meta.Started:
 		default:
-			c.Errorf("cancelled at point %d of %d: error %v, the body began: %v, result says %v", at, whole.points, result.Error, j.started, result.Meta.Started)
+			c.Errorf("cancelled at point %d of %d: error %v, the body began: %v, result says %v", at, all, result.Error, j.started, result.Meta.Started)
 		}
 	})
 }
