@@ -15,11 +15,11 @@ import (
 func questionRows(q policy.Question, columns int, style style) []string {
 	s := newSheet(columns, style)
 	s.rows = append(s.rows, "")
-	s.fact("-- a call of " + q.Tool + " needs your answer --")
+	s.fact("-- a call of " + visible(q.Tool) + " needs your answer --")
 	s.caller(q.Caller)
 	s.arguments(q)
 	if q.Preview != "" {
-		s.block("what it would change", strings.TrimSuffix(q.Preview, "\n"))
+		s.block("what it would change", diffText(q.Preview))
 	}
 	s.reason(q)
 	for _, fact := range permissionFacts(q) {
@@ -28,8 +28,20 @@ func questionRows(q policy.Question, columns int, style style) []string {
 	return s.rows
 }
 
+// diffText is a diff whose empty lines do not end in the space that stands
+// before what both sides have.
+func diffText(preview string) string {
+	lines := strings.Split(strings.TrimSuffix(preview, "\n"), "\n")
+	for i, line := range lines {
+		if line == " " {
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 func (s *sheet) caller(c policy.Caller) {
-	s.fact("caller: " + callerText(c))
+	s.fact("caller: " + visible(callerText(c)))
 	if c.Source != "" {
 		s.block("its line", c.Source)
 	}
@@ -81,7 +93,7 @@ func permissionFacts(q policy.Question) []string {
 		facts = append(facts, "confined: NO, this tool runs with its own rights")
 	}
 	if q.Denied != "" {
-		facts = append(facts, "denied before: yes, by the sandbox, in call "+q.Denied)
+		facts = append(facts, "denied before: yes, by the sandbox, in call "+visible(q.Denied))
 	} else if q.Widens() {
 		facts = append(facts, "denied before: no earlier denial of this call is in the log")
 	}

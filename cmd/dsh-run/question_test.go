@@ -30,7 +30,7 @@ func TestQuestionTexts(t *testing.T) {
 		{"An edit with its diff.", policy.Question{
 			Tool: "edit", Args: json.RawMessage(`{"file_path":"a.go","old_string":"one\n","new_string":"1\n\ttwo","sandbox_permissions":"workspace-write","justification":"fix"}`),
 			Caller: policy.Caller{Kind: policy.Direct}, Reason: "fix", To: policy.WorkspaceWrite, Confined: true,
-			Preview: "--- /w/a.go\n+++ /w/a.go\n@@ -1,2 +1,2 @@\n-one\n+1\n+\ttwo\n end\n",
+			Preview: "--- /w/a.go\n+++ /w/a.go\n@@ -1,3 +1,4 @@\n-one\n+1\n+\ttwo\n \n end\n",
 		}},
 		{"A tool with rights of its own, asked about by a rule.", policy.Question{
 			Tool: "deploy", Args: json.RawMessage(`{"justification":"an argument like any other","hosts":["a","b"],"dry":false}`),
@@ -60,6 +60,15 @@ func TestQuestionTexts(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), all.String()); diff != "" {
 		t.Errorf("the questions differ from %s (-want +got):\n%s", golden, diff)
+	}
+}
+
+func TestHelpExplainsTheMarksAsTheyAreShown(t *testing.T) {
+	help := strings.Join(helpRows(policy.Question{To: policy.WorkspaceWrite}, 200), "\n")
+	for _, want := range []string{"runs in workspace-write; later calls stay in read-only", visible("\x1b"), visible("\t"), visible(strings.Repeat(" ", 8)), visible(`\e`)} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help is\n%s\nwant it to say %s", help, want)
+		}
 	}
 }
 

@@ -23,14 +23,31 @@ func newSheet(columns int, style style) *sheet {
 
 const indent = "    "
 
-// fact adds a sentence of ours. Names in it may be foreign.
+// fact adds a sentence of ours. Foreign names in it are in their shown form.
 func (s *sheet) fact(text string) {
-	for i, row := range s.broken(cells(text), s.columns-len(indent)) {
-		if i > 0 {
-			row = indent + row
-		}
-		s.rows = append(s.rows, row)
+	row, rest := cutRow(text, s.columns)
+	s.rows = append(s.rows, row)
+	for rest != "" {
+		row, rest = cutRow(rest, s.columns-len(indent))
+		s.rows = append(s.rows, indent+row)
 	}
+}
+
+// cutRow cuts what fits off a text, between two words if it can.
+func cutRow(text string, columns int) (row, rest string) {
+	used, space := 0, 0
+	for i, r := range text {
+		if used += width(string(r)); used > columns {
+			if space > 0 {
+				return text[:space], text[space+1:]
+			}
+			return text[:i], text[i:]
+		}
+		if r == ' ' {
+			space = i
+		}
+	}
+	return text, ""
 }
 
 // longLine is from how many bytes on the size of a single line is said.
