@@ -11,7 +11,7 @@
 // and post-execute steps P1, P2, each registered first to last:
 //
 //	verdict = L1(L2(allow))
-//	value   = W1(W2(retry(timeout(guards, body))))
+//	value   = W1(W2(retry(guards, timeout(body))))
 //	result  = P1(P2(rendered))
 //
 // so what was registered first sees a call first and its result last, and can
