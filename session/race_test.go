@@ -1,0 +1,6 @@
+//go:build race
+
+package session_test
+
+// raceDetector says that the tests run many times slower.
+const raceDetector = true
