@@ -54,6 +54,15 @@ func (e *execution) approve(ctx context.Context) *Error {
 	return nil
 }
 
+// wanted is the call in the mode that it asks for.
+func (e *execution) wanted() Call {
+	call := e.call.frozen()
+	if e.wider != nil {
+		call.Mode = e.wider.Target
+	}
+	return call
+}
+
 // answerable refuses a call whose question would reach nobody.
 func (e *execution) answerable() *Error {
 	switch {
@@ -99,7 +108,7 @@ func (e *execution) preview(ctx context.Context) (text string) {
 		return ""
 	}
 	err := contain(func() (err error) {
-		seen := e.call.frozen()
+		seen := e.wanted()
 		text, err = e.tool.Preview(ctx, &seen)
 		return err
 	})

@@ -400,3 +400,21 @@ func TestAnAnswerThatCannotBeLoggedRunsNothing(t *testing.T) {
 		t.Errorf("ran %d times, %v", ran, result.Error)
 	}
 }
+
+func TestAGuardSeesTheModeThatIsAskedForBeforeAnyoneIs(t *testing.T) {
+	var questions []policy.Question
+	r := newRoad(t, policy.Ask, &tools.Options{Approvals: keeps(&questions)})
+	var ran, seen []policy.Mode
+	r.Add(change("change", func(call *tools.Call) error { ran = append(ran, call.Mode); return nil }))
+	r.Guard("mode", func(_ context.Context, call tools.Call) error {
+		seen = append(seen, call.Mode)
+		return errors.New("not in that mode")
+	})
+	result := r.change(t, "change", wide+"}")
+	if result.Error == nil || result.Error.Code != tools.DeniedByGuard || ran != nil {
+		t.Errorf("error %v, ran in %v", result.Error, ran)
+	}
+	if !slices.Equal(seen, []policy.Mode{policy.DangerFullAccess}) || questions != nil {
+		t.Errorf("the guard saw %v, and somebody was asked %v", seen, questions)
+	}
+}

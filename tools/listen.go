@@ -61,10 +61,11 @@ func (e *execution) hear(ctx context.Context, l named[Listener], next func() Ver
 	return v
 }
 
-// guard lets each guard veto the call.
+// guard lets each guard veto the call, in the mode that it would run in, so
+// that nobody is asked for a wider mode which a guard will veto.
 func (e *execution) guard(ctx context.Context) *Error {
 	for _, g := range e.config.guards {
-		err := contain(func() error { return g.f(ctx, e.call.frozen()) })
+		err := contain(func() error { return g.f(ctx, e.wanted()) })
 		if err == nil {
 			continue
 		}

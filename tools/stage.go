@@ -35,7 +35,8 @@ type Verdict struct {
 type Listener func(ctx context.Context, call Call, next func() Verdict) Verdict
 
 // Guard vetoes a call by returning an error, whose text is the reason. It runs
-// before a person is asked and again before each attempt of the body.
+// before a person is asked and again before each attempt of the body. A call
+// that asks for a wider mode is shown in that mode, both times.
 type Guard func(ctx context.Context, call Call) error
 
 // Body runs a call's body, or a wrapper around it.

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -151,7 +151,17 @@ func (f *sessionFlags) answerer(o *dsh.Options) error {
 		}
 		return nil
 	}
-	return errors.New("--approve-via is not there yet")
+	dir, err := filepath.Abs(f.approveVia)
+	if err != nil {
+		return err
+	}
+	answerer, err := policy.FilePair(dir)
+	if err != nil {
+		return err
+	}
+	o.Answerers = []policy.Answerer{answerer}
+	o.OutOfReach = append(o.OutOfReach, dir)
+	return nil
 }
 
 // knobs are both knobs as the flags say them; asking is the default where
