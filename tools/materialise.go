@@ -128,6 +128,9 @@ func (c *compiled) arguments(raw json.RawMessage) (json.RawMessage, *Error) {
 	if err != nil {
 		return nil, &Error{Code: InvalidArgs, Message: "the arguments are not JSON: " + err.Error()}
 	}
+	if err := lossless(raw); err != nil {
+		return nil, &Error{Code: InvalidArgs, Message: "the arguments are not lossless JSON: " + err.Error()}
+	}
 	members, ok := doc.(map[string]any)
 	if !ok {
 		return nil, &Error{Code: InvalidArgs, Message: fmt.Sprintf("the arguments must be a JSON object, found %s", jsonKind(doc))}
