@@ -130,7 +130,7 @@ func effectOf(s *subCall) EffectState {
 	switch {
 	case !s.result.Meta.Started:
 		return EffectNotStarted
-	case err == nil:
+	case err == nil, s.result.Meta.Returned:
 		return Committed
 	case s.tool.Atomic || err.Code == tools.SandboxUnavailable:
 		return EffectNotStarted

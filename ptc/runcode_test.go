@@ -293,3 +293,32 @@ func TestWhatAnEmbedderChoosesReachesTheRun(t *testing.T) {
 		t.Errorf("logged lines are %v", logged)
 	}
 }
+
+// A tool that changes nothing when it fails has changed something when only
+// what came after its body failed.
+func TestAnAtomicEffectIsCommittedWhateverBecomesOfItsValue(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		body error
+		want ptc.EffectState
+	}{
+		{"the body ended well and its result was blocked", nil, ptc.Committed},
+		{"the body failed", errors.New("no room"), ptc.EffectNotStarted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			tools.Add(b.Registry, tools.Tool{Name: "publish", Description: "publishes", Effect: tools.Local, Atomic: true},
+				func(context.Context, *tools.Call, struct{}) (int, error) { return 1, c.body })
+			b.After("blocks", func(_ context.Context, call tools.Call, _ tools.Result) (tools.Amendment, error) {
+				if call.Tool == "publish" {
+					return tools.Amendment{Block: "not that one"}, nil
+				}
+				return tools.Amendment{}, nil
+			})
+			report, _ := b.run(t, t.Context(), `await tools.publish({}).catch(() => 0)`)
+			if len(report.Effects) != 1 || report.Effects[0].State != c.want || report.SafeToRetry != (c.want == ptc.EffectNotStarted) {
+				t.Errorf("effects %+v, safe to retry %v; want %s", report.Effects, report.SafeToRetry, c.want)
+			}
+		})
+	}
+}

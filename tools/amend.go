@@ -48,7 +48,7 @@ func (e *execution) result(value json.RawMessage, failure *Error) Result {
 
 // meta are the facts that are known when the body has ended.
 func (e *execution) meta() Meta {
-	m := Meta{CallID: e.call.ID, DeniedBy: e.deniedBy, Started: e.started}
+	m := Meta{CallID: e.call.ID, DeniedBy: e.deniedBy, Started: e.started, Returned: e.returned}
 	if e.attempts > 1 {
 		m.Attempts = e.attempts
 	}

@@ -124,6 +124,7 @@ func (r *run) handle(ctx context.Context) (json.RawMessage, error) {
 		value, err = r.tool.Handle(ctx, r.call.copied())
 		return err
 	})
+	r.returned = err == nil
 	if err != nil {
 		return nil, err
 	}

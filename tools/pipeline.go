@@ -52,6 +52,7 @@ type execution struct {
 	wider    *policy.Widening // what its arguments ask for; nil: nothing
 	deniedBy *DeniedBy
 	started  bool
+	returned bool // the last attempt of the body returned without an error
 	attempts int
 }
 

@@ -63,6 +63,9 @@ type Meta struct {
 	DurationMS  int64               `json:"duration_ms"`
 	// Started says whether the body began.
 	Started bool `json:"started"`
+	// Returned says whether the body ended without an error, whatever became of
+	// its value afterwards.
+	Returned bool `json:"-"`
 	// Attempts is how often the body began, where that was more than once.
 	Attempts int `json:"attempts,omitempty"`
 	// Context are blocks that post-execute steps attached.
