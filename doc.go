@@ -28,5 +28,7 @@
 // # What is kept
 //
 // Everything a session did is in its log, see
-// [github.com/dsh-run/dsh/session].
+// [github.com/dsh-run/dsh/session], and its permissions are nowhere else.
+// [Options.Resume] goes on from it, [github.com/dsh-run/dsh/session.Fork] copies
+// it up to an event, and [Session.Sub] starts a session that has its own.
 package dsh

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/dsh-run/dsh"
@@ -147,4 +149,66 @@ func ExampleSession_Run_live() {
 	// Output:
 	// looking in .
 	// c1:1 glob ok
+}
+
+// A sub-agent gets a session of its own: some of the tools, a log beside the
+// parent's, and never more than the parent may do.
+func ExampleSession_Sub() {
+	session, err := dsh.Open(context.Background(), &dsh.Options{
+		Temporary: true, Engine: runtime.NewInProcess(), Mode: policy.WorkspaceWrite, Approval: policy.Ask,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+
+	sub, err := session.Sub(context.Background(), &dsh.SubOptions{
+		Temporary: true,
+		Mode:      new(policy.Mode), // read-only, the zero mode
+		View:      []tools.ViewOption{tools.Only("read", "glob")},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer sub.Close()
+
+	state := sub.Permissions().State()
+	fmt.Println(state.Mode, state.Approval, "fixed:", state.Fixed)
+	fmt.Println(sub.Call(context.Background(), "bash", map[string]string{"command": "true"}).Error.Code)
+	// Output:
+	// read-only never fixed: true
+	// UNKNOWN_TOOL
+}
+
+// A session goes on from its log, in the same workspace, with the modes it had
+// and with what it knew. What a process that died left open has been closed.
+func ExampleOptions_resume() {
+	dir, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	options := dsh.Options{Dir: dir, Log: filepath.Join(dir, "session.jsonl"), Engine: runtime.NewInProcess()}
+	session, err := dsh.Open(context.Background(), &options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(session.Call(context.Background(), "glob", map[string]string{"pattern": "*"}).Meta.CallID)
+	if err := session.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	again, err := dsh.Open(context.Background(), &dsh.Options{Resume: options.Log, Engine: runtime.NewInProcess()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer again.Close()
+	fmt.Println(again.Call(context.Background(), "glob", map[string]string{"pattern": "*"}).Meta.CallID)
+	fmt.Println("calls without an end:", len(again.Repairs().Calls))
+	fmt.Println(policy.Describe(again.Permissions().State())[:len("Sandbox mode: read-only.")])
+	// Output:
+	// c1
+	// c2
+	// calls without an end: 0
+	// Sandbox mode: read-only.
 }

@@ -347,7 +347,7 @@ func FuzzAnswerLine(f *testing.F) {
 	f.Add("{}")
 	f.Fuzz(func(t *testing.T, line string) {
 		if strings.Contains(line, "\n") {
-			t.Skip()
+			return
 		}
 		a, err := policy.ParseAnswer([]byte(line))
 		if err != nil {

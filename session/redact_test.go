@@ -225,7 +225,7 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, one, two string) {
 		r, err := session.NewRedactor([]session.Pattern{{Name: "q", Expr: one}, {Name: "z", Expr: two}})
 		if err != nil || !json.Valid([]byte(data)) {
-			t.Skip()
+			return
 		}
 		log, err := session.Create(path, "/w", nil)
 		if err != nil {
