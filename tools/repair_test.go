@@ -71,7 +71,6 @@ func dying(r *road) {
 }
 
 func TestCallsThatADeadProcessLeftOpenAreClosed(t *testing.T) {
-	const notStarted, unknown = tools.ToolNotStarted, tools.ToolOutcomeUnknown
 	for _, c := range []struct {
 		name, tool string
 		want       string // the calls in the order of their closing, with their codes
