@@ -55,7 +55,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer f.finish(s)
-	ctx, abort := context.WithCancelCause(cmd.Context())
+	limited, cancel := f.limitedRun(cmd.Context())
+	defer cancel()
+	ctx, abort := context.WithCancelCause(limited)
 	defer abort(nil)
 	live := newLive(&f.sessionFlags, abort)
 	report, err := s.Run(ctx, source, &ptc.Run{
