@@ -18,6 +18,9 @@ import (
 // Repairs are what an earlier process of a session left open when it ended,
 // and what was written as its end when the session was opened again.
 type Repairs struct {
+	// Torn names the blob with what stood behind the log's last event, a line
+	// that was never written to its end. Nil: nothing did.
+	Torn *session.Ref
 	// Calls received TOOL_NOT_STARTED or TOOL_OUTCOME_UNKNOWN as their result.
 	Calls tools.Repaired
 	// Jobs were running; nobody saw their end.
@@ -63,7 +66,7 @@ func (s *Session) goOn(log *session.Log, o *Options) error {
 	if err != nil {
 		return err
 	}
-	s.repairs.Calls = calls
+	s.repairs.Torn, s.repairs.Calls = log.Torn(), calls
 	if s.repairs.Jobs, err = s.local.Resume(resumed); err != nil {
 		return err
 	}

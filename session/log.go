@@ -28,6 +28,7 @@ type Log struct {
 	broken    error
 	followers []func(Event)
 	temporary string // removed by Close
+	torn      *Ref   // what Open set aside
 
 	pending  pending
 	redactor atomic.Pointer[Redactor] // nil: nothing is redacted
@@ -228,6 +229,9 @@ func (l *Log) Close() error {
 	}
 	return err
 }
+
+// Torn names the blob that holds what Open set aside; nil: nothing was.
+func (l *Log) Torn() *Ref { return l.torn }
 
 // Path of the log file, absolute; empty for a temporary log.
 func (l *Log) Path() string { return l.path }

@@ -145,6 +145,7 @@ func (l *Log) setAside() error {
 	if err != nil {
 		return &OpenError{Path: l.path, Err: errors.Join(err, l.putBack(ref))}
 	}
+	l.torn = &ref
 	return nil
 }
 

@@ -141,6 +141,9 @@ func (f *sessionFlags) chosen(cmd *cobra.Command, state policy.State) (policy.St
 }
 
 func (f *sessionFlags) sayRepairs(r dsh.Repairs) {
+	if r.Torn != nil {
+		f.remark("the log ended in a torn line of %d bytes, which was set aside", r.Torn.Bytes)
+	}
 	for _, c := range r.Calls {
 		f.remark("the call %s of %s had no end in the log and got one: %s", c.CallID, visible(c.Tool), c.Error.Code)
 	}
