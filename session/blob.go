@@ -40,34 +40,10 @@ func isStored(path string, ref Ref) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == ref.Bytes
 }
 
-// putDurably stores what r holds, however long it is, and returns when it is on
-// the disk.
-func (l *Log) putDurably(r io.Reader) (Ref, error) {
-	dir := filepath.Join(l.dir, "blobs")
-	f, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
-		return Ref{}, err
-	}
-	defer os.Remove(f.Name())
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), r)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return Ref{}, err
-	}
-	ref := Ref{SHA256: hex.EncodeToString(sum.Sum(nil)), Bytes: n}
-	if err := os.Rename(f.Name(), l.blobPath(ref)); err != nil {
-		return Ref{}, err
-	}
-	return ref, syncDir(dir)
-}
-
 // publish writes data under a temporary name and renames it to path, so that
 // nobody ever sees half a blob.
 func publish(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
 	if err != nil {
 		return err
 	}
@@ -144,4 +120,4 @@ func readBlob(folder string, ref Ref) ([]byte, error) {
 	return data, nil
 }
 
-func (l *Log) blobPath(ref Ref) string { return filepath.Join(l.dir, "blobs", ref.SHA256) }
+func (l *Log) blobPath(ref Ref) string { return filepath.Join(l.blobDir(), ref.SHA256) }

@@ -50,15 +50,23 @@ func asNobody(t *testing.T, dir string, f func()) {
 // What cannot be written is not opened for writing, is unchanged, and can be
 // read.
 func TestWhatCannotBeWrittenIsNotContinued(t *testing.T) {
+	const torn = `{"seq":3`
+	inFolder := func(name string) func(string) string {
+		return func(path string) string { return filepath.Join(session.Folder(path), name) }
+	}
 	for _, c := range []struct {
 		name   string
 		closed func(path string) string // what becomes read-only
 		bare   bool                     // the session's folder is gone
+		end    string                   // behind the last event
 		why    string
 	}{
-		{"a read-only file", func(path string) string { return path }, false, "permission denied"},
-		{"a folder in which the session's own cannot be made", filepath.Dir, true, "permission denied"},
-		{"a folder in which nothing can be set aside", func(path string) string { return filepath.Join(session.Folder(path), "blobs") }, false, "set its torn end aside"},
+		{"a read-only file", func(path string) string { return path }, false, torn, "permission denied"},
+		{"a folder in which the session's own cannot be made", filepath.Dir, true, torn, "permission denied"},
+		{"a folder in which nothing can be set aside", inFolder("blobs"), false, torn, "nothing can be written to its folder"},
+		{"a whole log with a folder that takes no blobs", inFolder("blobs"), false, "", "nothing can be written to its folder"},
+		{"a whole log with a folder that takes no long output", inFolder("spill"), false, "", "nothing can be written to its folder"},
+		{"a whole log with a temporary directory that takes no files", inFolder("tmp"), false, "", "nothing can be written to its folder"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -69,7 +77,7 @@ func TestWhatCannotBeWrittenIsNotContinued(t *testing.T) {
 			}
 			add(t, log, "a")
 			log.Close()
-			raw := appendTo(t, path, `{"seq":3`)
+			raw := appendTo(t, path, c.end)
 			if c.bare {
 				if err := os.RemoveAll(log.Dir()); err != nil {
 					t.Fatal(err)
@@ -81,7 +89,7 @@ func TestWhatCannotBeWrittenIsNotContinued(t *testing.T) {
 				if _, err := session.Open(path, nil); !errors.As(err, &open) || !strings.Contains(err.Error(), c.why) {
 					t.Errorf("opening gave %v, want an OpenError with %q", err, c.why)
 				}
-				if notes, bad := survey(t, path); len(notes) != 1 || len(bad) != 1 {
+				if notes, bad := survey(t, path); len(notes) != 1 || len(bad) != len(c.end)/len(torn) {
 					t.Errorf("a survey gave %q, %v", notes, bad)
 				}
 			})

@@ -95,6 +95,20 @@ func makeFolder(dir string) error {
 	return nil
 }
 
+// probeFolder says which folder inside a session's takes no new file.
+func probeFolder(dir string) error {
+	for _, d := range folders(dir)[1:] {
+		f, err := os.CreateTemp(d, unfinished+"*")
+		if err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		if err != nil {
+			return fmt.Errorf("nothing can be written to its folder %s: %w", d, bare(err))
+		}
+	}
+	return nil
+}
+
 // Temporary makes a log that lasts until Close. Its folder is a new temporary
 // directory; the events have no name in the file system, so that no command
 // can change them there, and Path is empty. parent may be nil.
@@ -122,9 +136,9 @@ func Temporary(cwd string, parent *Parent) (*Log, error) {
 //
 // Any other damage is a *LineError, a log that this version cannot continue a
 // *ReadOnlyError, a second writer a *LockedError, a file that cannot be opened
-// or is none an *OpenError; then the file is as it was. accept may refuse an
-// event of the log, which makes the log one that cannot be continued; nil
-// accepts all.
+// or is none, and a folder that takes no files, an *OpenError; then the file is
+// as it was. accept may refuse an event of the log, which makes the log one that
+// cannot be continued; nil accepts all.
 func Open(path string, accept func(Event) error) (*Log, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -43,6 +43,7 @@ func kindOf(m fs.FileMode) string {
 // ending is where the events of a log end.
 type ending struct {
 	chain        chain
+	last         Event
 	size         int64 // of the events, their newlines included
 	unterminated bool  // the last one has none
 	junk         bool  // something that is no event follows
@@ -59,11 +60,18 @@ func (l *Log) resume(accept func(Event) error) error {
 	if end.chain.seq == 0 {
 		return &ReadOnlyError{Path: l.path, Reason: "it has no complete first line"}
 	}
-	if err := makeFolder(l.dir); err != nil {
+	err = makeFolder(l.dir)
+	if err == nil {
+		err = probeFolder(l.dir)
+	}
+	if err != nil {
 		return &OpenError{Path: l.path, Err: err}
 	}
 	l.chain, l.size = end.chain, end.size
-	return l.mend(end)
+	if err := l.mend(end); err != nil {
+		return err
+	}
+	return l.finishEarlier(end.last)
 }
 
 // readEnding reads all events. Its error says why the log cannot be continued.
@@ -71,7 +79,7 @@ func (l *Log) readEnding(accept func(Event) error) (end ending, refusal error) {
 	var bad *LineError
 	err := inspect(io.NewSectionReader(l.file, 0, 1<<62), l.limit, func(f finding) bool {
 		if bad == nil && f.problem == nil {
-			end = ending{chain: f.after, size: f.offset + f.size, unterminated: !f.ended}
+			end = ending{chain: f.after, last: f.event, size: f.offset + f.size, unterminated: !f.ended}
 			refusal = l.acceptable(f.event, accept)
 			return refusal == nil
 		}
@@ -122,43 +130,11 @@ func (l *Log) mend(end ending) error {
 		return l.setAside()
 	case end.unterminated:
 		l.size++
-		_, err := l.file.Write([]byte("\n"))
-		return err
+		if _, err := l.file.Write([]byte("\n")); err != nil {
+			return &OpenError{Path: l.path, Err: err}
+		}
+		return nil
 	default:
 		return nil
 	}
-}
-
-// setAside moves what stands behind the events to a blob. That is on the disk
-// before it is cut off here.
-func (l *Log) setAside() error {
-	ref, err := l.putDurably(io.NewSectionReader(l.file, l.size, 1<<62))
-	if err != nil {
-		return &OpenError{Path: l.path, Err: fmt.Errorf("set its torn end aside: %w", bare(err))}
-	}
-	if err := l.file.Truncate(l.size); err != nil {
-		return err
-	}
-	_, err = l.Append(Recovered, struct {
-		Torn Ref `json:"torn"`
-	}{ref})
-	if err != nil {
-		return &OpenError{Path: l.path, Err: errors.Join(err, l.putBack(ref))}
-	}
-	l.torn = &ref
-	return nil
-}
-
-// putBack makes the file what it was before its end was set aside. Where it
-// cannot, the blob stays.
-func (l *Log) putBack(torn Ref) error {
-	f, err := os.Open(l.blobPath(torn))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := io.Copy(l.file, f); err != nil {
-		return fmt.Errorf("put back its torn end: %w", bare(err))
-	}
-	return os.Remove(f.Name())
 }
