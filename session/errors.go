@@ -99,6 +99,14 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
+// RemovedError says that the log's file was removed while it was written: no
+// name leads to its events any more.
+type RemovedError struct{ Path string }
+
+func (e *RemovedError) Error() string {
+	return fmt.Sprintf("the session log %s has been removed", e.Path)
+}
+
 // PatternError says why a pattern cannot be used for redaction.
 type PatternError struct {
 	Name  string // empty: it has none

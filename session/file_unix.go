@@ -4,7 +4,10 @@ package session
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,5 +39,33 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// syncDir brings the directory's names to the disk.
-func syncDir(path string) error { return syncFile(path) }
+// syncDir brings the directory's names to the disk. The path may lead to it
+// over symbolic links, as that of a log's file may.
+func syncDir(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// isNameless says that the open file has lost its last name.
+func isNameless(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
+}
+
+// private says why a directory that was there already is not this user's alone.
+func private(dir string, info fs.FileInfo) error {
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("%s is there already and open to other users (mode %#o); remove it or make it owner-only", dir, mode)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is there already and belongs to user %d; remove it or choose another log", dir, stat.Uid)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -35,3 +36,9 @@ func syncFile(path string) error {
 
 // syncDir does nothing: the file system writes its names in order.
 func syncDir(string) error { return nil }
+
+// isNameless is false: a file that is open cannot be removed here.
+func isNameless(*os.File) bool { return false }
+
+// private accepts any directory: who may use it is inherited here.
+func private(string, fs.FileInfo) error { return nil }

@@ -64,7 +64,7 @@ func forkInto(source string, seq uint64, path string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return &PlaceError{Path: path, Err: err}
 	}
-	err := makeFolder(folder)
+	err := makeFolder(folder, nil)
 	if err == nil {
 		err = forkFolder(source, seq, path, folder)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,7 @@ type Log struct {
 }
 
 // Create makes a new log at path, which must not exist, owner-only, and its
-// folder. It writes session/start with cwd and parent, which may be nil. Its
+// folder; one that is there already must be this user's alone. It writes session/start with cwd and parent, which may be nil. Its
 // error is a *PlaceError.
 func Create(path, cwd string, parent *Parent) (*Log, error) {
 	path, err := filepath.Abs(path)
@@ -60,7 +61,7 @@ func (l *Log) begin(cwd string, parent *Parent) error {
 	if err := lock(l.file); err != nil {
 		return err
 	}
-	if err := makeFolder(l.dir); err != nil {
+	if err := makeFolder(l.dir, private); err != nil {
 		return err
 	}
 	_, err := l.Append(Start, Header{ID: l.id, Cwd: cwd, Version: Version, Parent: parent})
@@ -79,17 +80,27 @@ func removeFolder(dir string) {
 	}
 }
 
-func makeFolder(dir string) error {
+// makeFolder makes what is missing of a session's folder. old judges a
+// directory that was there already; nil accepts any.
+func makeFolder(dir string, old func(string, fs.FileInfo) error) error {
 	for _, d := range folders(dir) {
-		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
+		err := os.Mkdir(d, 0o700)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("its folder %s cannot be made: %w", d, bare(err))
 		}
 		info, err := os.Lstat(d)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !info.IsDir() {
+		case !info.IsDir():
 			return fmt.Errorf("%s is not a directory", d)
+		case old != nil:
+			if err := old(d, info); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

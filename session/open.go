@@ -60,7 +60,7 @@ func (l *Log) resume(accept func(Event) error) error {
 	if end.chain.seq == 0 {
 		return &ReadOnlyError{Path: l.path, Reason: "it has no complete first line"}
 	}
-	err = makeFolder(l.dir)
+	err = makeFolder(l.dir, nil)
 	if err == nil {
 		err = probeFolder(l.dir)
 	}

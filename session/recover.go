@@ -90,6 +90,7 @@ func (r *recovery) record() error {
 	if _, err := r.log.Append(Recovered, recoveredData{r.torn}); err != nil {
 		return err
 	}
+	r.log.torn = &r.torn
 	r.noted, r.fresh, r.wasCut = false, false, false
 	return r.log.file.Sync()
 }

@@ -94,6 +94,9 @@ func reopen(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	log.Close()
+	if last := log.Torn(); last != nil && !isStored(log.blobPath(*last), *last) {
+		t.Errorf("what was set aside is not in the blob %v", last)
+	}
 	left, err := os.ReadDir(filepath.Join(Folder(path), "blobs"))
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func (p *pending) take() map[string]bool {
 // Sync returns when everything appended so far is on the disk, with the blobs
 // that this Log was given and the names of its files. Without a new blob it
 // costs one fsync; each new blob costs one more. After an error the next Sync
-// tries again.
+// tries again. It is a *RemovedError where the file was removed meanwhile.
 func (l *Log) Sync() error {
 	l.mu.Lock()
 	f := l.file
@@ -47,6 +47,9 @@ func (l *Log) Sync() error {
 	}
 	l.pending.syncing.Lock()
 	defer l.pending.syncing.Unlock()
+	if l.temporary == "" && isNameless(f) {
+		return &RemovedError{Path: l.path}
+	}
 	// The line that names a blob must not outlive it.
 	err := errors.Join(l.syncBlobs(), l.syncNames())
 	if err == nil {
