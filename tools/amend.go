@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dsh-run/dsh/policy"
 )
 
 // end is the order of the stages behind the body.
@@ -40,7 +42,7 @@ func (e *execution) result(value json.RawMessage, failure *Error) Result {
 	}
 	if failure != nil {
 		r.fail(failure)
-		_, attached := e.call.facts.learned()
+		_, attached := e.learned()
 		r.Content = append(r.Content, attached...)
 	}
 	return r
@@ -52,8 +54,13 @@ func (e *execution) meta() Meta {
 	if e.attempts > 1 {
 		m.Attempts = e.attempts
 	}
-	m.Confinement, _ = e.call.facts.learned()
+	m.Confinement, _ = e.learned()
 	return m
+}
+
+// learned are the facts of the last attempt of the body and its wrappers.
+func (e *execution) learned() (*policy.Confinement, []Content) {
+	return e.attempt.learned(e.call.facts)
 }
 
 // show makes value the result, with what is seen of it.
@@ -62,8 +69,8 @@ func (e *execution) show(r *Result, value json.RawMessage) *Error {
 	if err != nil {
 		return &Error{Code: ToolFailed, Message: "the tool ran, but its result could not be rendered: " + err.Error()}
 	}
-	_, attached := e.call.facts.learned()
-	r.Value, r.Content = value, append(content, attached...)
+	_, attached := e.learned()
+	r.Value, r.Content = value, slices.Concat([]Content{}, content, attached)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,18 +11,21 @@ import (
 
 // Request asks for one call.
 type Request struct {
-	// ID of the call. Default: the session's next, c1, c2, …; a call with a
-	// Parent needs one.
+	// ID of the call. One of the caller's own is used once in a session: the log
+	// tells calls apart by it. Default: the session's next, c1, c2, …, and the
+	// Parent's next, c1:1, c1:2, …; without either none.
 	ID   string
 	Tool string
 	// Args is the JSON object of the arguments. Default: {}.
 	Args json.RawMessage
-	// Caller. Default kind: direct.
+	// Caller. Default: the Parent's, else one of the kind direct.
 	Caller policy.Caller
-	// Session that the call belongs to. Default: the Parent's, else none: then
-	// nothing is logged, nobody can be asked and the call cannot be widened.
+	// Session that the call belongs to; with a Parent it is always the Parent's.
+	// Default: none; then nothing is logged, nobody can be asked and the call
+	// cannot be widened.
 	Session *Session
-	// Parent is the call whose body makes this one. Default: none.
+	// Parent is the call whose body makes this one. It ends after this one, and
+	// makes none once its body has returned. Default: none.
 	Parent *Call
 	// Lane orders this call among its siblings. Default: no order.
 	Lane Lane
@@ -65,6 +67,7 @@ type Call struct {
 	Effect   Effect
 
 	facts    *facts
+	below    *family
 	registry *Registry
 }
 
@@ -75,53 +78,59 @@ func (c *Call) Registry() *Registry { return c.registry }
 // facts are what the body and the runtime learned about a call.
 type facts struct {
 	mu          sync.Mutex
+	over        bool
 	confinement *policy.Confinement
 	attached    []Content
 }
 
-// Confine records what confined the body, for the result and the log. Only the
-// body and its wrappers can: from another stage it does nothing.
+// Confine records what confined the body, for the result and the log; the
+// body's word counts before a wrapper's. Only these can, until they return: else
+// it does nothing.
 func (c *Call) Confine(by policy.Confinement) {
 	if c.facts == nil {
 		return
 	}
-	c.facts.mu.Lock()
-	defer c.facts.mu.Unlock()
-	c.facts.confinement = copiedConfinement(&by)
+	c.facts.record(func(f *facts) { f.confinement = copiedConfinement(&by) })
 }
 
 // Attach adds blocks behind the rendered ones, for what a value cannot hold,
-// such as the bytes of an image. Only the body and its wrappers can: from
-// another stage it does nothing. What a failed attempt attached goes when the
-// body is tried again.
+// such as the bytes of an image; those of wrappers come last. Only the body and
+// its wrappers can, until they return: else it does nothing. What a failed
+// attempt attached goes when the body is tried again.
 func (c *Call) Attach(blocks ...Content) {
 	if c.facts == nil {
 		return
 	}
-	c.facts.mu.Lock()
-	defer c.facts.mu.Unlock()
-	c.facts.attached = append(c.facts.attached, copiedContent(blocks)...)
+	c.facts.record(func(f *facts) { f.attached = append(f.attached, copiedContent(blocks)...) })
 }
 
-// attachments is how many blocks are attached.
-func (f *facts) attachments() int {
+// record changes the facts, unless it is too late for that.
+func (f *facts) record(change func(*facts)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.attached)
+	if !f.over {
+		change(f)
+	}
 }
 
-// keep drops the blocks after the first n.
-func (f *facts) keep(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.attached = slices.Clip(f.attached[:n])
+// close keeps the facts as they are.
+func (f *facts) close() {
+	f.record(func(f *facts) { f.over = true })
 }
 
-// learned is a copy of what was recorded so far.
-func (f *facts) learned() (*policy.Confinement, []Content) {
+// learned is what was recorded so far, blocks of f before those of outer.
+func (f *facts) learned(outer *facts) (*policy.Confinement, []Content) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return copiedConfinement(f.confinement), copiedContent(f.attached)
+	by, blocks := copiedConfinement(f.confinement), copiedContent(f.attached)
+	if outer == nil {
+		return by, blocks
+	}
+	outerBy, outerBlocks := outer.learned(nil)
+	if by == nil {
+		by = outerBy
+	}
+	return by, append(blocks, outerBlocks...)
 }
 
 // Scope of the file effects that this call may have.

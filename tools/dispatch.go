@@ -18,6 +18,7 @@ func (e *execution) dispatch(ctx context.Context) (json.RawMessage, *Error) {
 	r := &run{execution: e}
 	r.ctx, r.leave = context.WithCancelCause(ctx)
 	defer r.leave(nil)
+	defer r.call.facts.close()
 	body := r.body
 	for _, w := range slices.Backward(e.config.wrappers) {
 		body = r.wrap(w, body)
@@ -43,12 +44,10 @@ type run struct {
 func (r *run) body(ctx context.Context, _ *Call) (json.RawMessage, error) {
 	ctx, stop := bothOf(ctx, r.ctx)
 	defer stop()
-	attached := r.call.facts.attachments()
 	for n := 0; ; n++ {
 		if err := r.admit(ctx); err != nil {
 			return nil, err
 		}
-		r.call.facts.keep(attached)
 		r.value, r.err = r.timed(ctx)
 		if r.err == nil {
 			return r.handed(), nil
@@ -120,10 +119,14 @@ func (r *run) begin() error {
 // handle runs the tool. The value is a copy that the tool does not hold.
 func (r *run) handle(ctx context.Context) (json.RawMessage, error) {
 	var value json.RawMessage
+	call := r.call.copied()
+	call.facts = &facts{}
+	r.attempt = call.facts
 	err := contain(func() (err error) {
-		value, err = r.tool.Handle(ctx, r.call.copied())
+		value, err = r.tool.Handle(ctx, call)
 		return err
 	})
+	r.attempt.close()
 	r.returned = err == nil
 	if err != nil {
 		return nil, err

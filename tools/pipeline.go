@@ -14,11 +14,13 @@ import (
 )
 
 // Call walks one call down the road and returns its result. It returns after
-// the body has really stopped, also when ctx ended. A call without an ID, a
-// session's call before NewSession's fold, and a Parent without an ID are the
-// caller's business; everything about the tool and its arguments is a result.
+// the body, and every call that has it as Parent, has really stopped, also when
+// ctx ended. Whatever is wrong with a call is in its result.
+//
+// A call with a Parent goes through the Parent's registry, unless r is a view of
+// that: it can reach no more than its Parent.
 func (r *Registry) Call(ctx context.Context, req Request) Result {
-	e := r.newExecution(req)
+	e := r.under(req.Parent).newExecution(req)
 	ctx, span := e.beginSpan(ctx)
 	result := e.walk(ctx)
 	e.report(ctx, span, result)
@@ -27,6 +29,9 @@ func (r *Registry) Call(ctx context.Context, req Request) Result {
 
 // walk is the order of the road.
 func (e *execution) walk(ctx context.Context) Result {
+	if e.orphan = !e.parent.join(); !e.orphan {
+		defer e.parent.leave()
+	}
 	if err := e.logCall(); err != nil {
 		e.commit()
 		return e.unlogged("the call could not be logged, so it did not run", err)
@@ -35,6 +40,7 @@ func (e *execution) walk(ctx context.Context) Result {
 	if failure == nil {
 		value, failure = e.dispatch(ctx)
 	}
+	e.call.below.end()
 	e.commit()
 	return e.end(ctx, e.result(value, failure))
 }
@@ -46,6 +52,9 @@ type execution struct {
 	lane     Lane
 	tool     *compiled // nil for an unknown tool
 	call     *Call
+	parent   *Call
+	orphan   bool   // the parent has ended
+	attempt  *facts // of the last attempt of the body
 	start    time.Time
 	timeout  time.Duration // of one attempt, beside the tool's own
 	verdict  Verdict
@@ -58,17 +67,28 @@ type execution struct {
 
 func (r *Registry) newExecution(req Request) *execution {
 	c := r.current()
-	e := &execution{registry: r, config: c, lane: req.Lane, tool: c.tools[req.Tool], timeout: req.Timeout, start: time.Now()}
+	e := &execution{registry: r, config: c, lane: req.Lane, tool: c.tools[req.Tool], parent: req.Parent, attempt: &facts{}, timeout: req.Timeout, start: time.Now()}
 	e.call = &Call{
 		ID: req.ID, Tool: req.Tool, Args: bytes.Clone(req.Args), Caller: req.Caller, Session: req.Session,
-		Mode: r.options.Mode, Root: r.options.Root, facts: &facts{}, registry: r,
+		Mode: r.options.Mode, Root: r.options.Root, facts: &facts{}, below: &family{}, registry: r,
 	}
-	if req.Parent != nil {
-		e.call.ParentID, e.call.RootID = req.Parent.ID, req.Parent.RootID
-		e.call.Session = req.Parent.Session
+	if e.parent != nil {
+		e.inherit()
 	}
 	e.complete()
 	return e
+}
+
+// inherit fills what a call has from its parent.
+func (e *execution) inherit() {
+	c, p := e.call, e.parent
+	c.ParentID, c.RootID, c.Session = p.ID, p.RootID, p.Session
+	if c.Caller == (policy.Caller{}) {
+		c.Caller = p.Caller
+	}
+	if c.ID == "" && p.ID != "" && p.below != nil {
+		c.ID = fmt.Sprintf("%s:%d", p.ID, p.below.next())
+	}
 }
 
 // complete fills what the request left to defaults.
@@ -83,9 +103,7 @@ func (e *execution) complete() {
 	if s := c.Session; s != nil {
 		state := s.State()
 		c.Mode, c.Approval, c.Root = state.Mode, state.Approval, state.Root
-		if c.ID == "" {
-			c.ID = s.nextRootID()
-		}
+		c.ID = s.rootID(c.ID)
 	}
 	if c.RootID == "" {
 		c.RootID = c.ID
@@ -98,7 +116,7 @@ func (e *execution) complete() {
 // before is the order of the stages in front of the body.
 func (e *execution) before(ctx context.Context) (json.RawMessage, *Error) {
 	for _, stage := range []func(context.Context) *Error{
-		e.materialise, e.listen, e.checkWidening, e.guard, e.approve, e.enter,
+		e.belong, e.materialise, e.listen, e.checkWidening, e.guard, e.approve, e.enter,
 	} {
 		if ctx.Err() != nil {
 			return nil, abortedBefore(ctx)

@@ -28,6 +28,7 @@ func NewSession(permissions *policy.Session) (*Session, error) {
 	return s, err
 }
 
+// sawRoot keeps the number of a root call from being given again.
 func (s *Session) sawRoot(id string) {
 	if n, err := strconv.Atoi(strings.TrimPrefix(id, "c")); err == nil {
 		s.roots = max(s.roots, n)
@@ -50,10 +51,13 @@ func (s *Session) sawEnd(id, tool string, args json.RawMessage, code Code, by *p
 	}
 }
 
-// nextRootID reserves the id of the next root call.
-func (s *Session) nextRootID() string {
+// rootID is id, or for an empty one that of the next root call.
+func (s *Session) rootID(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.roots++
-	return "c" + strconv.Itoa(s.roots)
+	if id == "" {
+		id = "c" + strconv.Itoa(s.roots+1)
+	}
+	s.sawRoot(id)
+	return id
 }
