@@ -39,7 +39,7 @@ type Log struct {
 // folder; one that is there already must be this user's alone. It writes session/start with cwd and parent, which may be nil. Its
 // error is a *PlaceError.
 func Create(path, cwd string, parent *Parent) (*Log, error) {
-	path, err := filepath.Abs(path)
+	path, err := canonical(path)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func Temporary(cwd string, parent *Parent) (*Log, error) {
 // as it was. accept may refuse an event of the log, which makes the log one that
 // cannot be continued; nil accepts all.
 func Open(path string, accept func(Event) error) (*Log, error) {
-	path, err := filepath.Abs(path)
+	path, err := canonical(path)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,8 @@ func (l *Log) Close() error {
 // Torn names the blob that holds what Open set aside; nil: nothing was.
 func (l *Log) Torn() *Ref { return l.torn }
 
-// Path of the log file, absolute; empty for a temporary log.
+// Path of the log file, absolute and without symbolic links; empty for a
+// temporary log.
 func (l *Log) Path() string { return l.path }
 
 // ID of the session: the file's base name without its suffix.
@@ -271,7 +272,7 @@ func (l *Log) Seq() uint64 {
 	return l.chain.seq
 }
 
-// Dir is the session's folder.
+// Dir is the session's folder; like Path it names the directory itself.
 func (l *Log) Dir() string { return l.dir }
 
 // TempDir is the session's temporary directory. It lasts as long as the log.

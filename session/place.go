@@ -20,6 +20,20 @@ func Folder(path string) string { return strings.TrimSuffix(path, Suffix) + ".d"
 // ID returns the session id of the log at path: its base name without suffix.
 func ID(path string) string { return strings.TrimSuffix(filepath.Base(path), Suffix) }
 
+// canonical is path, absolute, with the links of its directory followed. A
+// process that is confined to the session's folder, or finds its temporary
+// directory there, needs the name of the directory itself.
+func canonical(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	return path, nil // what is wrong with it shows when it is opened
+}
+
 // NewPath returns an unused path for a new log in the user's state directory:
 // $XDG_STATE_HOME/dsh-run/sessions, by default under ~/.local/state. It makes
 // the directory. Its error is a *PlaceError.

@@ -28,6 +28,9 @@ func TestALogBehindALinkedDirectoryIsSynced(t *testing.T) {
 	if err := log.Sync(); err != nil {
 		t.Error(err)
 	}
+	if got, err := filepath.EvalSymlinks(log.TempDir()); err != nil || got != log.TempDir() {
+		t.Errorf("the temporary directory is called %s, which leads to %s, %v", log.TempDir(), got, err)
+	}
 	if err := session.Fork(log.Path(), 1, filepath.Join(link, "fork.jsonl")); err != nil {
 		t.Error(err)
 	}
