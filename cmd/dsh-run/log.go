@@ -48,7 +48,7 @@ func showLog(path string, view logView) error {
 	if view.depth < 0 {
 		return flagsf("--depth %d: want 1 or more", view.depth)
 	}
-	tree := newLogTree()
+	tree := newLogTree(path)
 	if err := session.Survey(path, tree.event, tree.damage); err != nil {
 		return logError(err)
 	}

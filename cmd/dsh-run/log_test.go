@@ -37,7 +37,7 @@ func logOf(t *testing.T, fill func(log *session.Log, add func(session.Type, data
 // shown returns the lines that log show prints.
 func shown(t *testing.T, path string, view logView) []string {
 	t.Helper()
-	tree := newLogTree()
+	tree := newLogTree(path)
 	if err := session.Survey(path, tree.event, tree.damage); err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +153,28 @@ func TestOnlyWhatFailedIsShownWithWhoCalledIt(t *testing.T) {
 		if !strings.Contains(line, "failed: ") && !strings.Contains(line, "denied by ") && !strings.Contains(line, "asked: ") {
 			t.Errorf("line %q", line)
 		}
+	}
+}
+
+// The value of a command that writes much is a blob.
+func TestACommandThatFailedIsShownAsFailedHoweverMuchItWrote(t *testing.T) {
+	path := logOf(t, func(log *session.Log, add func(session.Type, data)) {
+		value, err := log.Put([]byte(`{"exit_code":3,"stdout":{"text":"` + strings.Repeat("x", 100_000) + `"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(session.ToolCall, data{"call_id": "c1", "tool": "bash", "args": data{}})
+		add(session.ToolResult, data{"call_id": "c1", "tool": "bash", "value_ref": value, "duration_ms": 1})
+	})
+	lines := shown(t, path, logView{failed: true})
+	if want := "c1 bash {} → exit code 3, 1 ms"; !slices.Contains(lines, want) {
+		t.Errorf("shown:\n%s\nwant the line %q", strings.Join(lines, "\n"), want)
+	}
+	if err := os.RemoveAll(filepath.Join(session.Folder(path), "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	if lines := shown(t, path, logView{}); !slices.Contains(lines, "c1 bash {} → ended, but its value cannot be read, 1 ms") {
+		t.Errorf("without the blob shown:\n%s", strings.Join(lines, "\n"))
 	}
 }
 

@@ -15,6 +15,8 @@ type logFacts struct {
 	Cwd      string          `json:"cwd"`
 	Parent   *session.Parent `json:"parent"`
 	Value    json.RawMessage `json:"value"`
+	ValueRef *session.Ref    `json:"value_ref"`
+	lost     bool            // the blob of ValueRef cannot be read
 	By       string          `json:"by"`
 	Why      string          `json:"why"`
 	CallID   string          `json:"call_id"`
@@ -128,6 +130,8 @@ func resultText(f logFacts) string {
 		text = "denied by " + strings.TrimSpace(visible(f.DeniedBy.Stage)+" "+visible(f.DeniedBy.Rule)) + ": " + f.Error.text()
 	case f.Error != nil:
 		text = "failed: " + f.Error.text()
+	case f.lost:
+		text = "ended, but its value cannot be read"
 	case code != 0, f.ExitCode != nil:
 		text = fmt.Sprintf("exit code %d", code)
 	}

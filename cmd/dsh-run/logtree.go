@@ -11,6 +11,7 @@ import (
 
 // logTree collects the events of a log under the calls they belong to.
 type logTree struct {
+	path  string // of the log
 	roots []*logNode
 	// open are the lines that later events add to: of calls, commands,
 	// questions and jobs, by their ids.
@@ -55,7 +56,9 @@ const (
 
 var logEndWords = [...]string{endMissing: "without a result", endOK: "ok", endFailed: "failed", endDenied: "denied"}
 
-func newLogTree() *logTree { return &logTree{open: map[string]*logNode{}} }
+func newLogTree(path string) *logTree {
+	return &logTree{path: path, open: map[string]*logNode{}}
+}
 
 // damage adds a bad line where the last event stands.
 func (t *logTree) damage(e *session.LineError) {
@@ -70,8 +73,22 @@ func (t *logTree) event(e session.Event) bool {
 		t.hang(t.call(f.CallID), aRemark, otherText(e, f))
 		return true
 	}
+	if f.Value == nil && f.ValueRef != nil {
+		f.Value = t.blob(*f.ValueRef)
+		f.lost = f.Value == nil
+	}
 	t.add(e, f)
 	return true
+}
+
+// blob is a long value, which says how a command ended. One that cannot be read
+// is nil: log verify tells that.
+func (t *logTree) blob(ref session.Ref) json.RawMessage {
+	value, err := session.ReadBlob(t.path, ref)
+	if err != nil {
+		return nil
+	}
+	return value
 }
 
 func (t *logTree) add(e session.Event, f logFacts) {
