@@ -23,7 +23,7 @@ func newDoctor() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use: "doctor [--json]", Short: "Say what this machine can confine", Example: "  dsh-run doctor",
-		Long: "Tries the sandbox and a program's child process, and says what each mode would\nenforce here. The exit code is 4 when commands or programs could not be confined.",
+		Long: "Tries the sandbox and a program's child process, and says what each mode would\nenforce here. The exit code is 4 when commands or programs could not be confined,\nand 2 when the user's configuration cannot be used.",
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -40,6 +40,8 @@ type findings struct {
 	Modes    []policy.Confinement `json:"modes"`
 	Programs programFinding       `json:"programs"`
 	Tools    []toolFinding        `json:"tools"`
+	Config   configFinding        `json:"config"`
+	Presets  []presetFinding      `json:"presets"`
 	Bash     string               `json:"bash,omitempty"`
 }
 
@@ -47,6 +49,21 @@ type backendFinding struct {
 	Name  string `json:"name"`
 	Works bool   `json:"works"`
 	Why   string `json:"why,omitempty"`
+}
+
+// configFinding is where the user's configuration is, or would be.
+type configFinding struct {
+	Path  string `json:"path,omitempty"`
+	Found bool   `json:"found"`
+	Why   string `json:"why,omitempty"` // it cannot be used
+}
+
+type presetFinding struct {
+	Name     string          `json:"name"`
+	Label    string          `json:"label"`
+	Sentence string          `json:"sentence"`
+	Mode     policy.Mode     `json:"sandbox"`
+	Approval policy.Approval `json:"approve"`
 }
 
 // toolFinding says whether the sandbox mode governs what a tool changes.
@@ -72,10 +89,15 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 		_, err = fmt.Print(found.text())
 		err = writeError(err)
 	}
-	if err == nil && !found.healthy() {
+	switch {
+	case err != nil:
+		return err
+	case !found.healthy():
 		return &exitError{exitUnavailable, ""}
+	case found.Config.Why != "":
+		return &exitError{exitUsage, ""}
 	}
-	return err
+	return nil
 }
 
 func examine(ctx context.Context) findings {
@@ -85,6 +107,7 @@ func examine(ctx context.Context) findings {
 		Backends: []backendFinding{}, Modes: facts.Modes, Tools: []toolFinding{},
 	}
 	found.trySession(ctx)
+	found.readConfig()
 	for _, b := range facts.Backends {
 		found.Backends = append(found.Backends, backendFinding(b))
 	}
@@ -117,6 +140,36 @@ func tryProgram(ctx context.Context, s *dsh.Session) programFinding {
 		return programFinding{Why: report.Failure.Message}
 	}
 	return programFinding{Works: true, Confinement: &report.Confinement}
+}
+
+// readConfig lists the presets, those of the user's configuration included.
+func (f *findings) readConfig() {
+	f.Config.Path = userConfigPath()
+	c, found, err := loadConfig(f.Config.Path)
+	f.Config.Found = found
+	var table *policy.PresetTable
+	if err == nil {
+		table, err = c.presets()
+	}
+	if err != nil {
+		f.Config.Found, f.Config.Why = true, err.Error()
+	}
+	for _, p := range table.List() {
+		f.Presets = append(f.Presets, presetFinding(p))
+	}
+}
+
+func (c configFinding) text() string {
+	switch {
+	case c.Path == "":
+		return "none: neither XDG_CONFIG_HOME nor HOME names an absolute directory"
+	case c.Why != "":
+		return "cannot be used: " + c.Why
+	case !c.Found:
+		return c.Path + ", which is not there"
+	default:
+		return c.Path
+	}
 }
 
 // effective are the tools that change something, and of those the ones that
@@ -165,6 +218,10 @@ func (f findings) text() string {
 	}
 	fmt.Fprintf(&b, "programs   %s\n", verdict(f.Programs.Works, f.Programs.Why))
 	fmt.Fprintf(&b, "tools      governed by the mode: %s; with their own rights: %s\n", f.effective(true), f.effective(false))
+	for _, p := range f.Presets {
+		fmt.Fprintf(&b, "preset     %-20s %s, %s. %s: %s\n", p.Name, p.Mode, p.Approval, visible(p.Label), visible(p.Sentence))
+	}
+	fmt.Fprintf(&b, "config     %s\n", f.Config.text())
 	if f.Bash == "" {
 		b.WriteString("bash       not found in PATH: the bash tool cannot run\n")
 	} else {
