@@ -25,17 +25,10 @@ func road(_ context.Context, base string) (group, error) {
 	}
 	g := group{name: "one call of a tool that does nothing, from Go", close: func() { s.Log().Close() }}
 	for _, listeners := range []int{0, 5, 20} {
-		g.rows = append(g.rows, row{
-			fmt.Sprintf("not logged, %d listeners", listeners),
-			perUnit(roadWith(listeners), tools.Request{ID: "x"}),
-		})
+		g.rows = append(g.rows, row{fmt.Sprintf("not logged, %d listeners", listeners), unlogged(roadWith(listeners))})
 	}
-	parent := roadParent(s)
 	for _, listeners := range []int{0, 5, 20} {
-		g.rows = append(g.rows, row{
-			fmt.Sprintf("logged, %d listeners", listeners),
-			perUnit(roadWith(listeners), tools.Request{ID: "c1:1", Parent: parent}),
-		})
+		g.rows = append(g.rows, row{fmt.Sprintf("logged, %d listeners", listeners), logged(roadWith(listeners), s)})
 	}
 	return g, nil
 }
@@ -52,15 +45,6 @@ func roadSession(path string) (*tools.Session, error) {
 	return tools.NewSession(permissions)
 }
 
-// roadParent is a call of the session under which others can be made.
-func roadParent(s *tools.Session) (parent *tools.Call) {
-	r := tools.NewRegistry(nil)
-	tools.Add(r, tools.Tool{Name: "parent", Description: "Gives its call away."},
-		func(_ context.Context, call *tools.Call, _ struct{}) (int, error) { parent = call; return 1, nil })
-	r.Call(context.Background(), tools.Request{Tool: "parent", Session: s})
-	return parent
-}
-
 func roadWith(listeners int) *tools.Registry {
 	r := tools.NewRegistry(nil)
 	tools.Add(r, tools.Tool{Name: "nothing", Description: "Does nothing.", Effect: tools.NoEffect},
@@ -73,15 +57,35 @@ func roadWith(listeners int) *tools.Registry {
 	return r
 }
 
-func perUnit(r *tools.Registry, req tools.Request) func(context.Context) (time.Duration, error) {
-	req.Tool, req.Args = "nothing", json.RawMessage(`{}`)
+// unlogged measures calls without a session.
+func unlogged(r *tools.Registry) func(context.Context) (time.Duration, error) {
+	return func(ctx context.Context) (time.Duration, error) { return perUnit(ctx, r, tools.Request{ID: "x"}) }
+}
+
+// logged measures the calls that the body of another one makes.
+func logged(r *tools.Registry, s *tools.Session) func(context.Context) (time.Duration, error) {
+	var took time.Duration
+	tools.Add(r, tools.Tool{Name: "parent", Description: "Calls the other one.", Effect: tools.NoEffect},
+		func(ctx context.Context, call *tools.Call, _ struct{}) (n int, err error) {
+			took, err = perUnit(ctx, r, tools.Request{ID: call.ID + ":1", Parent: call})
+			return callsPerUnit, err
+		})
 	return func(ctx context.Context) (time.Duration, error) {
-		begun := time.Now()
-		for range callsPerUnit {
-			if result := r.Call(ctx, req); result.Error != nil {
-				return 0, result.Error
-			}
+		if result := r.Call(ctx, tools.Request{Tool: "parent", Session: s}); result.Error != nil {
+			return 0, result.Error
 		}
-		return time.Since(begun) / callsPerUnit, nil
+		return took, nil
 	}
+}
+
+// perUnit makes one call again and again.
+func perUnit(ctx context.Context, r *tools.Registry, req tools.Request) (time.Duration, error) {
+	req.Tool, req.Args = "nothing", json.RawMessage(`{}`)
+	begun := time.Now()
+	for range callsPerUnit {
+		if result := r.Call(ctx, req); result.Error != nil {
+			return 0, result.Error
+		}
+	}
+	return time.Since(begun) / callsPerUnit, nil
 }
