@@ -173,7 +173,7 @@ func TestACommandThatFailedIsShownAsFailedHoweverMuchItWrote(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(session.Folder(path), "blobs")); err != nil {
 		t.Fatal(err)
 	}
-	if lines := shown(t, path, logView{}); !slices.Contains(lines, "c1 bash {} → ended, but its value cannot be read, 1 ms") {
+	if lines := shown(t, path, logView{}); !slices.Contains(lines, "c1 bash {} → ok, but its value cannot be read, 1 ms") {
 		t.Errorf("without the blob shown:\n%s", strings.Join(lines, "\n"))
 	}
 }

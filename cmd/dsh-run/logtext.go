@@ -131,7 +131,7 @@ func resultText(f logFacts) string {
 	case f.Error != nil:
 		text = "failed: " + f.Error.text()
 	case f.lost:
-		text = "ended, but its value cannot be read"
+		text = "ok, but its value cannot be read"
 	case code != 0, f.ExitCode != nil:
 		text = fmt.Sprintf("exit code %d", code)
 	}
