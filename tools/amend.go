@@ -70,7 +70,7 @@ func (e *execution) show(r *Result, value json.RawMessage) *Error {
 		return &Error{Code: ToolFailed, Message: "the tool ran, but its result could not be rendered: " + err.Error()}
 	}
 	_, attached := e.learned()
-	r.Value, r.Content = value, slices.Concat([]Content{}, content, attached)
+	r.Value, r.Content = value, append(append([]Content{}, content...), attached...)
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (e *execution) render(value json.RawMessage) (content []Content, err error)
 	}
 	err = contain(func() error {
 		content = copiedContent(e.tool.Render(bytes.Clone(e.call.Args), bytes.Clone(value)))
-		return nil
+		return checkContent(content...)
 	})
 	return content, err
 }
@@ -118,7 +118,7 @@ func (e *execution) refuse(a Amendment, r Result) error {
 	case a.Content != nil && r.Meta.DeniedBy != nil && r.Meta.DeniedBy.Stage != StagePost:
 		return errors.New("it replaced the content of a refused call")
 	}
-	return nil
+	return checkContent(append(slices.Clone(a.Content), a.Context...)...)
 }
 
 func (e *execution) apply(a Amendment, rule string, r *Result) error {

@@ -15,7 +15,7 @@ func (e *execution) checkWidening(context.Context) *Error {
 		err = w.Check(e.call.Mode)
 	}
 	if err != nil {
-		return e.deny(StageApproval, "", &Error{Code: InvalidArgs, Message: err.Error()})
+		return e.deny(StageApproval, "", &Error{Code: InvalidArgs, Message: fmt.Sprint(err)})
 	}
 	e.wider = w
 	return nil

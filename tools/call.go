@@ -96,8 +96,12 @@ func (c *Call) Confine(by policy.Confinement) {
 // Attach adds blocks behind the rendered ones, for what a value cannot hold,
 // such as the bytes of an image; those of wrappers come last. Only the body and
 // its wrappers can, until they return: else it does nothing. What a failed
-// attempt attached goes when the body is tried again.
+// attempt attached goes when the body is tried again. A block that is neither
+// text nor image is a programmer's error: it panics, which fails the call.
 func (c *Call) Attach(blocks ...Content) {
+	if err := checkContent(blocks...); err != nil {
+		panic("tools: " + err.Error())
+	}
 	if c.facts == nil {
 		return
 	}

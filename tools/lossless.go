@@ -78,7 +78,7 @@ func (s *lossScanner) quoted() error {
 	}
 	members := s.above[len(s.above)-1]
 	if members[name] {
-		return fmt.Errorf("the member %q is given twice in one object", name)
+		return fmt.Errorf("the member %.100q is given twice in one object", name)
 	}
 	members[name] = true
 	return nil

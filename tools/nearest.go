@@ -1,15 +1,21 @@
 package tools
 
 import (
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 )
 
+// maxGuessed is how long a name may be to be taken for another.
+const maxGuessed = 128
+
 // nearest returns the known name that a reader would take name for, or "".
-func nearest[V any](name string, known map[string]V) string {
+func nearest(name string, known iter.Seq[string]) string {
+	if len(name) > maxGuessed {
+		return ""
+	}
 	best, distance := "", max(2, len(name)/3)+1
-	for _, candidate := range slices.Sorted(maps.Keys(known)) {
+	for _, candidate := range slices.Sorted(known) {
 		d := editDistance(strings.ToLower(name), strings.ToLower(candidate))
 		if strings.HasPrefix(candidate, name+"_") || strings.HasSuffix(candidate, "_"+name) {
 			d = min(d, 1)

@@ -171,10 +171,10 @@ func reach(p Presentation, tool string) string {
 }
 
 func (c *config) unknownTool(name string) string {
-	if known := nearest(name, c.tools); known != "" {
-		return fmt.Sprintf("there is no tool %q; did you mean %q?", name, known)
+	if known := nearest(name, maps.Keys(c.tools)); known != "" {
+		return fmt.Sprintf("there is no tool %.100q; did you mean %q?", name, known)
 	}
-	return fmt.Sprintf("there is no tool %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(c.tools)), ", "))
+	return fmt.Sprintf("there is no tool %.100q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(c.tools)), ", "))
 }
 
 // enter waits for the call's turn among its siblings.

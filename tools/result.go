@@ -135,14 +135,6 @@ func copiedConfinement(c *policy.Confinement) *policy.Confinement {
 	return c
 }
 
-func copiedContent(blocks []Content) []Content {
-	blocks = slices.Clone(blocks)
-	for i := range blocks {
-		blocks[i].Data = bytes.Clone(blocks[i].Data)
-	}
-	return blocks
-}
-
 func copied[T any](p *T) *T {
 	if p == nil {
 		return nil

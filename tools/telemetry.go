@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
+	tracing "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/dsh-run/dsh/policy"
 )
@@ -27,7 +28,8 @@ import (
 // where they apply dsh.denied.stage, dsh.sandbox.backend and error.type. The
 // name of a tool that does not exist is "unknown", a code that does not look
 // like one is "OTHER", that of a success is "OK". Neither has arguments, values
-// or messages.
+// or messages. A provider that panics during a call changes nothing about the
+// call: the registry's Logger is told.
 const TelemetryScope = "github.com/dsh-run/dsh/tools"
 
 // telemetry is what a registry and its views report to.
@@ -73,14 +75,31 @@ func usable[I any](instrument I, err error, replacement I) I {
 // beginSpan starts the span of the call; the calls that its body makes nest in it.
 func (e *execution) beginSpan(ctx context.Context) (context.Context, trace.Span) {
 	name := e.knownTool()
-	return e.registry.telemetry.tracer.Start(ctx, "execute_tool "+name, trace.WithAttributes(
-		attribute.String("gen_ai.operation.name", "execute_tool"),
-		attribute.String("gen_ai.tool.name", name),
-	))
+	within, span := ctx, trace.Span(tracing.Span{})
+	e.telling(func() {
+		within, span = e.registry.telemetry.tracer.Start(ctx, "execute_tool "+name, trace.WithAttributes(
+			attribute.String("gen_ai.operation.name", "execute_tool"),
+			attribute.String("gen_ai.tool.name", name),
+		))
+	})
+	return within, span
+}
+
+// telling contains what the providers do.
+func (e *execution) telling(f func()) {
+	if err := contain(func() error { f(); return nil }); err != nil {
+		e.complain("telemetry failed", TelemetryScope, err)
+	}
 }
 
 // report ends the span and counts the call.
 func (e *execution) report(ctx context.Context, span trace.Span, r Result) {
+	e.telling(func() { e.endSpan(span, r) })
+	e.telling(func() { e.count(ctx, codeWord(r.Error)) })
+}
+
+func (e *execution) endSpan(span trace.Span, r Result) {
+	defer span.End()
 	code := codeWord(r.Error)
 	if span.IsRecording() {
 		span.SetAttributes(e.attributes(r, code)...)
@@ -88,7 +107,9 @@ func (e *execution) report(ctx context.Context, span trace.Span, r Result) {
 			span.SetStatus(codes.Error, code)
 		}
 	}
-	span.End()
+}
+
+func (e *execution) count(ctx context.Context, code string) {
 	t := e.registry.telemetry
 	if ctx = context.WithoutCancel(ctx); !t.calls.Enabled(ctx) && !t.duration.Enabled(ctx) {
 		return
@@ -121,8 +142,10 @@ func (e *execution) attributes(r Result, code string) []attribute.KeyValue {
 
 // countQuestion counts how a question ended.
 func (e *execution) countQuestion(ctx context.Context, outcome policy.Outcome) {
-	e.registry.telemetry.questions.Add(context.WithoutCancel(ctx), 1,
-		metric.WithAttributes(attribute.String("dsh.approval.outcome", outcome.String())))
+	e.telling(func() {
+		e.registry.telemetry.questions.Add(context.WithoutCancel(ctx), 1,
+			metric.WithAttributes(attribute.String("dsh.approval.outcome", outcome.String())))
+	})
 }
 
 // knownTool is the name of the tool, bounded: a model can make up any other.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -16,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	api "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/tools"
@@ -214,5 +217,27 @@ func TestARegistryReportsToAGlobalProviderInstalledLater(t *testing.T) {
 	said(t, r, "a")
 	if n := len(spans.Ended()); n != 1 {
 		t.Errorf("%d spans reached the provider, want 1", n)
+	}
+}
+
+// brokenTracer panics on every call.
+type brokenTracer struct{ noop.TracerProvider }
+
+func (brokenTracer) Tracer(string, ...api.TracerOption) api.Tracer { return brokenStart{} }
+
+type brokenStart struct{ noop.Tracer }
+
+func (brokenStart) Start(context.Context, string, ...api.SpanStartOption) (context.Context, api.Span) {
+	panic("no tracing today")
+}
+
+func TestABrokenProviderChangesNothing(t *testing.T) {
+	var told strings.Builder
+	r := newRoad(t, policy.Never, &tools.Options{TracerProvider: brokenTracer{}, Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	if got := r.delete(t.Context()); got.Error != nil || len(r.got) != 1 {
+		t.Errorf("got %v", got.Error)
+	}
+	if !strings.Contains(told.String(), "no tracing today") {
+		t.Errorf("the logger was told %q", told.String())
 	}
 }

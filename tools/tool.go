@@ -64,23 +64,11 @@ type Tool struct {
 	// Preview shows a person who is asked about a call what it would change,
 	// such as a diff. It changes nothing. Default: none.
 	Preview func(ctx context.Context, call *Call) (string, error)
+
+	// decode says why the arguments do not fit a typed body.
+	decode func(args json.RawMessage) error
 }
 
 // Handler is the body of a tool: it returns the value as JSON.
 type Handler func(ctx context.Context, call *Call) (json.RawMessage, error)
 
-// Content is one block that a model sees, in the form MCP gives it.
-type Content struct {
-	Type     string `json:"type"` // "text" or "image"
-	Text     string `json:"text,omitempty"`
-	Data     []byte `json:"data,omitempty"` // an image; base64 in JSON
-	MIMEType string `json:"mimeType,omitempty"`
-}
-
-// Text returns a text block.
-func Text(s string) Content { return Content{Type: "text", Text: s} }
-
-// Image returns an image block.
-func Image(data []byte, mimeType string) Content {
-	return Content{Type: "image", Data: data, MIMEType: mimeType}
-}

@@ -3,16 +3,20 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// New returns t with a typed body. Input, Output and Handle are derived where
-// t leaves them empty: the schemas from In and Out, whose fields are described
-// by `json` and `jsonschema` tags (fields without omitempty or omitzero are
-// required). A nil slice in a value is an empty list. A type that has no schema is a programmer's error: it panics.
+// New returns t with the typed body handle. Input and Output are derived where t
+// leaves them empty: from In and Out, whose fields are described by `json` and
+// `jsonschema` tags (fields without omitempty or omitzero are required).
+// Arguments that do not fit In are INVALID_ARGS before anyone is asked. Numbers
+// in a field of type any are float64; a json.Number or json.RawMessage is exact.
+// In a value a nil slice is an empty list and a nil map an empty object. A type
+// that has no schema is a programmer's error: it panics.
 func New[In, Out any](t Tool, handle func(ctx context.Context, call *Call, in In) (Out, error)) Tool {
 	if t.Input == nil {
 		t.Input = schemaOf[In](t.Name, func(*jsonschema.Schema) {})
@@ -20,16 +24,20 @@ func New[In, Out any](t Tool, handle func(ctx context.Context, call *Call, in In
 	if t.Output == nil {
 		t.Output = schemaOf[Out](t.Name, withoutNullLists)
 	}
+	t.decode = func(args json.RawMessage) error {
+		_, err := into[In](args)
+		return err
+	}
 	t.Handle = func(ctx context.Context, call *Call) (json.RawMessage, error) {
-		var in In
-		if err := json.Unmarshal(call.Args, &in); err != nil {
+		in, err := into[In](call.Args)
+		if err != nil {
 			return nil, &Error{Code: InvalidArgs, Message: err.Error()}
 		}
 		out, err := handle(ctx, call, in)
 		if err != nil {
 			return nil, err
 		}
-		fillLists(reflect.ValueOf(&out).Elem())
+		fillEmpty(reflect.ValueOf(&out).Elem(), 0)
 		return marshal(out)
 	}
 	return t
@@ -57,7 +65,9 @@ func Renderer[In, Out any](render func(in In, out Out) []Content) func(args, val
 
 func schemaOf[T any](tool string, change func(*jsonschema.Schema)) json.RawMessage {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[[]byte](): {Types: []string{"null", "string"}, ContentEncoding: "base64"},
+		reflect.TypeFor[[]byte]():          {Types: []string{"null", "string"}, ContentEncoding: "base64"},
+		reflect.TypeFor[json.RawMessage](): {}, // any value
+		reflect.TypeFor[json.Number]():     {Type: "number"},
 	}})
 	if err != nil {
 		panic(fmt.Sprintf("tools: tool %q: no schema for %T: %v", tool, *new(T), err))
@@ -68,4 +78,14 @@ func schemaOf[T any](tool string, change func(*jsonschema.Schema)) json.RawMessa
 		panic(fmt.Sprintf("tools: tool %q: schema of %T: %v", tool, *new(T), err))
 	}
 	return raw
+}
+
+// into decodes arguments, and words what does not fit as a violation is.
+func into[In any](args json.RawMessage) (in In, err error) {
+	err = json.Unmarshal(args, &in)
+	var misfit *json.UnmarshalTypeError
+	if errors.As(err, &misfit) {
+		err = fmt.Errorf("%s got %s, want %s", misfit.Field, misfit.Value, misfit.Type)
+	}
+	return in, err
 }

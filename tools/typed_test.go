@@ -2,8 +2,10 @@ package tools_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dsh-run/dsh/tools"
 )
@@ -51,6 +53,79 @@ func TestATypedValueOfAnyKind(t *testing.T) {
 	for tool, want := range map[string]string{"nothing": "[]", "any": "null", "map": `{"a":1}`} {
 		if result := r.Call(t.Context(), tools.Request{Tool: tool}); string(result.Value) != want {
 			t.Errorf("%s gave %s, %v; want %s", tool, result.Value, result.Error, want)
+		}
+	}
+}
+
+type inner struct {
+	Tags []string `json:"tags"`
+}
+
+type shelf struct {
+	Rows  map[string][]int  `json:"rows"`
+	Pairs [2][]int          `json:"pairs"`
+	Notes map[string]string `json:"notes"`
+	inner
+}
+
+func TestWhatIsEmptyIsFilledWhereverItIs(t *testing.T) {
+	r := tools.NewRegistry(nil)
+	shared := &inner{}
+	kept := map[string][]int{"a": nil}
+	tools.Add(r, tools.Tool{Name: "any", Description: "any"}, func(context.Context, *tools.Call, struct{}) (any, error) {
+		return map[string]any{"one": shared, "two": []any{kept}}, nil
+	})
+	if got := r.Call(t.Context(), tools.Request{Tool: "any"}); string(got.Value) != `{"one":{"tags":[]},"two":[{"a":[]}]}` {
+		t.Errorf("got %s, %v", got.Value, got.Error)
+	}
+	if shared.Tags != nil || kept["a"] != nil {
+		t.Error("what the body keeps was changed")
+	}
+
+	type nested map[string]*shelf
+	tools.Add(r, tools.Tool{Name: "typed", Description: "typed"}, func(context.Context, *tools.Call, struct{}) (nested, error) {
+		return nested{"x": {Rows: map[string][]int{"a": nil}}}, nil
+	})
+	if got := r.Call(t.Context(), tools.Request{Tool: "typed"}); string(got.Value) != `{"x":{"rows":{"a":[]},"pairs":[[],[]],"notes":{},"tags":[]}}` {
+		t.Errorf("got %s, %v", got.Value, got.Error)
+	}
+}
+
+func TestAValueThatHoldsItselfIsAFailure(t *testing.T) {
+	r := tools.NewRegistry(nil)
+	type node struct {
+		Next any `json:"next"`
+	}
+	tools.Add(r, tools.Tool{Name: "loop", Description: "loop"}, func(context.Context, *tools.Call, struct{}) (any, error) {
+		n := &node{}
+		n.Next = n
+		return n, nil
+	})
+	if got := r.Call(t.Context(), tools.Request{Tool: "loop"}); got.Error == nil || got.Error.Code != tools.ToolFailed {
+		t.Errorf("got %v, want TOOL_FAILED", got.Error)
+	}
+}
+
+func TestTypedFieldsOfEveryKindKeepWhatTheyGet(t *testing.T) {
+	type kinds struct {
+		inner
+		Raw   json.RawMessage  `json:"raw,omitempty"`
+		Exact json.Number      `json:"exact,omitempty"`
+		When  time.Time        `json:"when,omitzero"`
+		Int   int64            `json:"int,omitempty"`
+		Bytes []byte           `json:"bytes,omitempty"`
+		Ptr   *inner           `json:"ptr,omitempty"`
+		Map   map[string]inner `json:"map,omitempty"`
+	}
+	r := tools.NewRegistry(nil)
+	tools.Add(r, tools.Tool{Name: "kinds", Description: "kinds"}, func(_ context.Context, _ *tools.Call, in kinds) (kinds, error) { return in, nil })
+	for _, args := range []string{
+		`{"tags":["a"],"raw":{"n":9007199254740993,"a":[null]},"exact":9007199254740993.5,"int":9223372036854775807}`,
+		`{"tags":[],"when":"2026-11-30T08:00:00.000000001Z","bytes":"AAEC"}`,
+		`{"tags":[],"ptr":{"tags":["b"]},"map":{"k":{"tags":[]}}}`,
+	} {
+		if got := r.Call(t.Context(), tools.Request{Tool: "kinds", Args: json.RawMessage(args)}); string(got.Value) != args {
+			t.Errorf("%s came back as %s, %v", args, got.Value, got.Error)
 		}
 	}
 }
