@@ -71,4 +71,3 @@ type Tool struct {
 
 // Handler is the body of a tool: it returns the value as JSON.
 type Handler func(ctx context.Context, call *Call) (json.RawMessage, error)
-
