@@ -29,15 +29,36 @@ func (f *sessionFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	start := f.begin
 	if f.resume != "" {
-		return f.goOn(cmd, o, workspace)
+		start = f.goOn
 	}
+	s, err := start(cmd, o, workspace)
+	if err == nil {
+		f.sayPlantable(s.Permissions().State())
+	}
+	return s, err
+}
+
+// begin opens a new session.
+func (f *sessionFlags) begin(cmd *cobra.Command, o *dsh.Options, workspace *tightening) (*dsh.Session, error) {
 	workspace.knobs(&o.Mode, &o.Approval)
 	f.say(workspace)
 	if err := f.acceptDanger(o.Mode); err != nil {
 		return nil, err
 	}
 	return openSession(cmd, o)
+}
+
+// sayPlantable warns of a configuration that is not there, but that commands
+// could make for later runs.
+func (f *sessionFlags) sayPlantable(state policy.State) {
+	path := userConfigPath()
+	roots := policy.WritableRoots(policy.Scope{Mode: state.Mode, Root: state.Root})
+	if path == "" || roots.All || len(f.outOfReach) > 0 || roots.Judge(path) == policy.Outside {
+		return
+	}
+	f.remark("commands may make %s, which later runs would obey; choose another workspace or XDG_CONFIG_HOME", path)
 }
 
 func openSession(cmd *cobra.Command, o *dsh.Options) (*dsh.Session, error) {
