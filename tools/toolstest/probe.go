@@ -116,7 +116,7 @@ func (p *probe) reached(ctx context.Context) bool {
 	f()
 	select {
 	case <-ctx.Done():
-	case <-time.After(hangs / 2):
+	case <-time.After(hangs() / 2):
 		p.find(keepsContext, "the caller's context has ended, and the body's lives on")
 	}
 	return true

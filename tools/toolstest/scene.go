@@ -67,7 +67,7 @@ func (c *scene) call(ctx context.Context, s shape) error {
 	select {
 	case <-done:
 		return nil
-	case <-time.After(hangs):
+	case <-time.After(hangs()):
 		return errHangs
 	}
 }

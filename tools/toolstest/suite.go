@@ -1,16 +1,25 @@
 package toolstest
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dsh-run/dsh/tools"
 )
 
+// straggles is how long the suite looks for what a stage does after it has
+// returned.
+const straggles = 100 * time.Millisecond
+
 // hangs is how long a stage may take before the suite calls it hung. It says
-// nothing about speed. straggles is how long the suite looks for what a stage
-// does after it has returned.
-var hangs, straggles = 10 * time.Second, 100 * time.Millisecond
+// nothing about speed.
+func hangs() time.Duration { return time.Duration(hangTime.Load()) }
+
+// hangTime can be changed while calls that were given up on still look at it.
+var hangTime atomic.Int64
+
+func init() { hangTime.Store(int64(10 * time.Second)) }
 
 // maxAttempts is how often a wrapper may run one failing body.
 const maxAttempts = 16

@@ -97,12 +97,11 @@ type (
 
 func TestMisbehaviourIsFound(t *testing.T) {
 	// What blocks for ever is only waited for as long as it takes to see it.
-	normally := hangs
-	hangs = time.Second
+	normally := hangTime.Swap(int64(time.Second))
 	block := make(chan struct{})
 	t.Cleanup(func() {
 		close(block)
-		hangs = normally
+		hangTime.Store(normally)
 	})
 	for _, c := range []struct {
 		name  string
