@@ -149,3 +149,48 @@ func TestARepairThatCannotBeLoggedIsAnError(t *testing.T) {
 		t.Fatalf("got %v, %v, %v", s, repaired, err)
 	}
 }
+
+// Redaction can take ids away or make several calls one, and a log can have
+// been edited. Then less is known about its calls, and it is resumed.
+func TestALogWithoutUsableIDsIsResumed(t *testing.T) {
+	type events [][2]string
+	for _, c := range []struct {
+		name   string
+		log    events
+		closed string
+	}{
+		{"calls without ids", events{
+			{"tool/call", `{"[redacted:R]":"c1","tool":"a"}`}, {"tool/started", `{"[redacted:R]":"c1"}`}, {"tool/result", `{"[redacted:R]":"c1"}`},
+		}, ""},
+		{"a call that is its own parent", events{
+			{"tool/call", `{"call_id":"x","parent_id":"x","tool":"a"}`}, {"tool/started", `{"call_id":"x"}`},
+		}, "x"},
+		{"calls that are each other's parents", events{
+			{"tool/call", `{"call_id":"x","parent_id":"y","tool":"a"}`}, {"tool/call", `{"call_id":"y","parent_id":"x","tool":"a"}`},
+			{"tool/started", `{"call_id":"x"}`}, {"tool/started", `{"call_id":"y"}`},
+		}, "y x"},
+		{"calls with one id", events{
+			{"tool/call", `{"call_id":"x","tool":"a"}`}, {"tool/call", `{"call_id":"x","parent_id":"x","tool":"a"}`},
+			{"tool/started", `{"call_id":"x"}`}, {"tool/started", `{"call_id":"x"}`},
+		}, "x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRoad(t, policy.Ask, nil)
+			for _, e := range c.log {
+				if _, err := r.session.Log().Append(session.Type(e[0]), json.RawMessage(e[1])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var closed []string
+			for _, call := range r.reopen(t) {
+				closed = append(closed, call.CallID)
+			}
+			if got := strings.Join(closed, " "); got != c.closed {
+				t.Errorf("closed the calls %q, want %q", got, c.closed)
+			}
+			if again := r.reopen(t); again != nil {
+				t.Errorf("resuming once more repairs %v", again)
+			}
+		})
+	}
+}

@@ -59,7 +59,7 @@ func (r *replay) apply(e session.Event) {
 
 func (r *replay) began(data json.RawMessage) {
 	call := &openCall{}
-	if json.Unmarshal(data, &call.callEvent) != nil {
+	if json.Unmarshal(data, &call.callEvent) != nil || call.CallID == "" {
 		return
 	}
 	call.number = r.calls
@@ -74,9 +74,18 @@ func (r *replay) started(data json.RawMessage) {
 		return
 	}
 	call.started = true
-	for above := r.open[call.ParentID]; above != nil; above = r.open[above.ParentID] {
+	for above := r.parent(call); above != nil; above = r.parent(above) {
 		above.below = append(above.below, call.CallID+" "+call.Tool)
 	}
+}
+
+// parent is the open call that made c. Ids that were redacted, or edited, can
+// name a later call or c itself; that one did not make it.
+func (r *replay) parent(c *openCall) *openCall {
+	if p := r.open[c.ParentID]; p != nil && p.number < c.number {
+		return p
+	}
+	return nil
 }
 
 func (r *replay) ended(data json.RawMessage) {
