@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dsh-run/dsh/session"
@@ -219,6 +221,48 @@ func TestFollowersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	}
 	if len(seqs) != 22 {
 		t.Errorf("saw %d events, want 22", len(seqs))
+	}
+}
+
+// A hundred goroutines append and sync while followers come and the log is
+// closed under them.
+func TestAClosedLogHasExactlyWhatWasAcknowledged(t *testing.T) {
+	log := create(t)
+	var acknowledged, followed atomic.Int64
+	var group sync.WaitGroup
+	started := make(chan struct{}, 100)
+	for range 100 {
+		group.Go(func() {
+			err := log.Follow(func(session.Event) { followed.Add(1) })
+			for err == nil {
+				if _, err = log.Append(session.ProgramLog, note{"x"}); err != nil {
+					break
+				}
+				acknowledged.Add(1)
+				select {
+				case started <- struct{}{}:
+				default:
+				}
+				err = log.Sync()
+			}
+			if !errors.Is(err, session.ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	for range 100 {
+		<-started
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	group.Wait()
+	got, err := texts(log.Path())
+	if err != nil || int64(len(got)) != acknowledged.Load() {
+		t.Errorf("the log has %d events, %v; %d were acknowledged", len(got), err, acknowledged.Load())
+	}
+	if followed.Load() < acknowledged.Load() {
+		t.Errorf("the followers saw %d events, fewer than the %d of the log", followed.Load(), acknowledged.Load())
 	}
 }
 
