@@ -2,6 +2,7 @@ package dsh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -85,7 +86,7 @@ func (s *Session) Exec(ctx context.Context, cmd *exec.Cmd) (ExecEnd, error) {
 		return ExecEnd{}, fmt.Errorf("the command could not be logged, so it did not run: %w", err)
 	}
 	begun := time.Now()
-	end, err := execIn(ctx, sandbox.Policy{Scope: scope, SessionID: s.Log().ID(), RequireFull: s.full}, cmd)
+	end, err := execIn(ctx, sandbox.Policy{Scope: scope, SessionID: s.Log().ID(), RequireFull: s.full, Chain: s.chain}, cmd)
 	end.Duration = time.Since(begun)
 	if logErr := s.logExec(start.ID, end, err); err == nil && logErr != nil {
 		err = fmt.Errorf("the command ended with exit code %d, but its end could not be logged: %w", end.ExitCode, logErr)
@@ -125,7 +126,10 @@ func execIn(ctx context.Context, p sandbox.Policy, cmd *exec.Cmd) (ExecEnd, erro
 	}
 	report, err := confined.Wait()
 	end, err := endOf(report, err)
-	end.Confinement = confined.Classify(stderr.bytes(), end.ExitCode, end.Signal)
+	if err != nil {
+		return end, err
+	}
+	end.Confinement, err = confined.Classify(stderr.bytes(), end.ExitCode, end.Signal)
 	return end, err
 }
 
@@ -147,14 +151,11 @@ func execFree(ctx context.Context, cmd *exec.Cmd) (ExecEnd, error) {
 // endOf reads the exit of a command whose Wait returned; an exit code other
 // than 0 is no error.
 func endOf(r sandbox.Report, waitErr error) (ExecEnd, error) {
-	if r.State == nil {
+	unavailable := (*sandbox.UnavailableError)(nil)
+	if r.State == nil || errors.As(waitErr, &unavailable) {
 		return ExecEnd{}, waitErr
 	}
-	end := ExecEnd{ExitCode: r.State.ExitCode(), Leftovers: r.Leftovers}
-	if status, ok := r.State.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		end.Signal = status.Signal()
-	}
-	return end, nil
+	return ExecEnd{ExitCode: r.ExitCode, Signal: r.Signal, Leftovers: r.Leftovers}, nil
 }
 
 // tail keeps the end of what is written to it.

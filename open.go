@@ -31,7 +31,7 @@ func Open(ctx context.Context, o *Options) (*Session, error) {
 		options.Local = &local.Options{}
 	}
 	s := &Session{
-		local: local.New(options.Local), full: options.Local.RequireFull,
+		local: local.New(options.Local), full: options.Local.RequireFull, chain: options.Local.Chain,
 		reach: reach{extra: options.Local.Extra, files: slices.Clone(options.OutOfReach)},
 	}
 	s.release = s.local.Close

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/ptc"
+	"github.com/dsh-run/dsh/sandbox"
 	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/tools"
 	"github.com/dsh-run/dsh/tools/local"
@@ -28,6 +29,7 @@ type Session struct {
 	release func() // gives back what the session shares with others
 	reach   reach
 	full    bool         // partial enforcement is refused
+	chain   sandbox.Chain
 	execs   atomic.Int64 // number of the last command of Exec
 	repairs Repairs
 

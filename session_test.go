@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,12 +21,13 @@ import (
 	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/session/sessiontest"
 	"github.com/dsh-run/dsh/tools"
+	"github.com/dsh-run/dsh/tools/local"
 )
 
 func needKernel(t *testing.T) {
 	t.Helper()
-	for _, b := range sandbox.Probe(t.Context()).Backends {
-		if b.Works {
+	for _, b := range sandbox.Probe(t.Context(), "").Backends {
+		if b.Works && b.Name == "landlock" {
 			return
 		}
 	}
@@ -36,6 +38,13 @@ func needKernel(t *testing.T) {
 // engine, and closes it with the test.
 func open(t *testing.T, o dsh.Options) *dsh.Session {
 	t.Helper()
+	if o.Local == nil {
+		o.Local = &local.Options{}
+	}
+	if slices.Contains(sandbox.Backends(), "landlock") {
+		// Bubblewrap numbers processes anew and may be installed or not.
+		o.Local.Chain = sandbox.Chain{Backends: []string{"landlock"}}
+	}
 	if o.Dir == "" && o.Resume == "" {
 		o.Dir = t.TempDir()
 	}

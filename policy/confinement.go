@@ -70,6 +70,17 @@ type Confinement struct {
 	Path string `json:"path,omitempty"`
 	// Confidence of Denied: ByPath or ByText.
 	Confidence Confidence `json:"confidence,omitempty"`
+	// Undone is what the command planted for later and the check after it took
+	// back; see HooksChecked.
+	Undone []Undone `json:"undone,omitempty"`
+}
+
+// Undone is one thing that was taken back after a command had ended.
+type Undone struct {
+	// Path is absolute.
+	Path string `json:"path"`
+	// What was found and what became of it, in a few words.
+	What string `json:"what"`
 }
 
 // Confidence says what a denial was concluded from.

@@ -10,6 +10,8 @@ import (
 // backends is empty: this version confines on Linux only.
 func backends() []backend { return nil }
 
+func threadBackends() []backend { return nil }
+
 // unsupported says for a user of this platform why nothing runs and what to do.
 func unsupported() []Attempt { return []Attempt{unsupportedOn(goruntime.GOOS, goruntime.GOARCH)} }
 

@@ -10,18 +10,27 @@ import (
 // denials are the errors that a backend gives where it refuses a file effect.
 type denials struct {
 	access      bool // EACCES
+	permission  bool // EPERM
 	crossDevice bool // EXDEV, for links and renames across the border
-	metadata    bool // EROFS, for changes of metadata
+	readOnly    bool // EROFS, for every change
+	metadata    bool // EROFS, for changes of metadata only
+	busy        bool // EBUSY, for what is held in its place
+	// protected: protected paths are held during the call.
+	protected bool
 }
 
 func (d denials) gives(k errorKind) bool {
 	switch k {
 	case accessError:
 		return d.access
+	case permissionError:
+		return d.permission
 	case crossDeviceError:
 		return d.crossDevice
 	case readOnlyError:
-		return d.metadata
+		return d.readOnly || d.metadata
+	case busyError:
+		return d.busy
 	}
 	return false
 }
@@ -74,7 +83,7 @@ func classify(stderr []byte, exit int, sig syscall.Signal, d denials, w world) v
 		if !d.gives(diag.kind) {
 			continue
 		}
-		if v := w.judge(diag, exit); v.denied {
+		if v := w.judge(diag, exit, d); v.denied {
 			return v
 		}
 		explained = explained || len(diag.paths) > 0
@@ -87,7 +96,7 @@ func classify(stderr []byte, exit int, sig syscall.Signal, d denials, w world) v
 }
 
 // judge applies the counterfactual to the paths of one diagnostic.
-func (w world) judge(diag diagnostic, exit int) verdict {
+func (w world) judge(diag diagnostic, exit int, d denials) verdict {
 	paths := make([]string, len(diag.paths))
 	for i, p := range diag.paths {
 		paths[i] = w.resolve(w.cwd, p)
@@ -99,7 +108,7 @@ func (w world) judge(diag diagnostic, exit int) verdict {
 		if exit == cannotExecute && !w.runnable(path) {
 			continue // it was to be executed
 		}
-		if op := w.refused(diag, path); op != "" && strings.TrimSpace(diag.paths[i]) != "" {
+		if op := w.refused(diag, path, d); op != "" && strings.TrimSpace(diag.paths[i]) != "" {
 			return verdict{denied: true, op: op, path: path, confidence: policy.ByPath}
 		}
 	}
@@ -108,16 +117,18 @@ func (w world) judge(diag diagnostic, exit int) verdict {
 
 // refused returns the operation on path that only the sandbox can have
 // refused, or "".
-func (w world) refused(diag diagnostic, path string) string {
-	switch diag.kind {
-	case readOnlyError:
-		if !w.sealed(path) && w.owned(path) {
-			return opMetadata
-		}
-	default:
-		if w.roots.Judge(path) == policy.Outside && !w.sealed(path) && w.writable(path, diag.removes) {
-			return opWrite
-		}
+func (w world) refused(diag diagnostic, path string, d denials) string {
+	if w.sealed(path) {
+		return ""
+	}
+	where := w.roots.Judge(path)
+	held := where == policy.Outside || where == policy.Protected && d.protected
+	metadata := diag.kind == readOnlyError && (d.metadata || d.readOnly && held)
+	switch {
+	case held && !(diag.kind == readOnlyError && d.metadata) && w.writable(path, diag.removes):
+		return opWrite
+	case metadata && w.owned(path):
+		return opMetadata
 	}
 	return ""
 }

@@ -25,14 +25,19 @@ func checkDirectory(dir string) error {
 
 // checkProgram returns the error that starting a missing program ends with.
 func checkProgram(cmd *exec.Cmd) error {
-	path := cmd.Path
-	if !filepath.IsAbs(path) && cmd.Dir != "" {
-		path = filepath.Join(cmd.Dir, path)
-	}
-	if _, err := os.Stat(path); err != nil && os.IsNotExist(err) && programNamesAreExact {
+	if _, err := os.Stat(absoluteProgram(cmd)); err != nil && os.IsNotExist(err) && programNamesAreExact {
 		return &fs.PathError{Op: "fork/exec", Path: cmd.Path, Err: unwrapPath(err)}
 	}
 	return nil
+}
+
+// absoluteProgram is the path of cmd's program; a relative one starts at the
+// command's own directory.
+func absoluteProgram(cmd *exec.Cmd) string {
+	if filepath.IsAbs(cmd.Path) {
+		return cmd.Path
+	}
+	return filepath.Join(workingDirectory(cmd), cmd.Path)
 }
 
 func unwrapPath(err error) error {

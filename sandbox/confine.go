@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,6 +25,9 @@ type Policy struct {
 	// RequireFull refuses a backend that can enforce the mode only partially.
 	// Default: false, partial enforcement is reported and not refused.
 	RequireFull bool
+	// Chain says what may confine the call. Default: every backend of this
+	// platform.
+	Chain Chain
 }
 
 // cancelGrace is the time between TERM and KILL for a call whose context ends.
@@ -43,6 +45,7 @@ type Confined struct {
 	mu      sync.Mutex
 	started bool
 	tree    *Tree
+	inner   inner
 	cwd     string
 	unwatch func() bool
 }
@@ -63,45 +66,55 @@ func Confine(ctx context.Context, p Policy) (*Confined, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := p.Chain.Check(); err != nil {
+		return nil, err
+	}
+	return confineBy(ctx, p, p.Chain.backends())
+}
+
+// confineBy uses the first of the backends that can confine the call.
+func confineBy(ctx context.Context, p Policy, backends []backend) (*Confined, error) {
 	p.Extra, p.Protected = slices.Clone(p.Extra), slices.Clone(p.Protected)
+	c := &Confined{ctx: ctx, policy: p, roots: policy.WritableRoots(p.Scope)}
 	unavailable := &UnavailableError{Mode: p.Mode, Tried: unsupported()}
-	for _, b := range chain {
-		c, refused, err := confineWith(ctx, b, p)
-		switch {
-		case err != nil:
+	candidates := chosen{backends: backends, scope: p.Scope}
+	for i, b := range backends {
+		reason := candidates.verdict(ctx, i)
+		if err := ctx.Err(); err != nil {
 			return nil, err
-		case refused == nil:
-			return c, nil
 		}
-		unavailable.Tried = append(unavailable.Tried, *refused)
+		if reason == nil {
+			reason = c.use(b)
+		}
+		switch {
+		case reason == nil:
+			return c, nil
+		case isCallers(reason):
+			return nil, reason
+		}
+		unavailable.Tried = append(unavailable.Tried, Attempt{Backend: b.name(), Reason: reason.Error(), Err: reason})
 	}
 	return nil, unavailable
 }
 
-// confineWith returns the call's confinement, or why this backend is not to be
-// used, or an error that no other backend could mend.
-func confineWith(ctx context.Context, b backend, p Policy) (*Confined, *Attempt, error) {
-	if err := b.probe(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		return nil, &Attempt{Backend: b.name(), Reason: err.Error(), Err: err}, nil
+// isCallers reports an error of the call itself, which no backend could mend.
+func isCallers(err error) bool {
+	_, callers := errors.AsType[*policy.RootError](err)
+	return callers
+}
+
+// use prepares the call's confinement by b.
+func (c *Confined) use(b backend) error {
+	confinement := b.confinement(c.policy.Mode)
+	if c.policy.RequireFull && confinement.Enforcement != policy.Full {
+		return &partialError{partialReasons(confinement)}
 	}
-	confinement := b.confinement(p.Mode)
-	if p.RequireFull && confinement.Enforcement != policy.Full {
-		return nil, &Attempt{Backend: b.name(), Reason: fmt.Sprintf(
-			"full enforcement is required, but these effects would go ungoverned: %s. Drop the requirement or choose a mode that can be enforced in full",
-			strings.Join(partialReasons(confinement), ", "))}, nil
-	}
-	roots := policy.WritableRoots(p.Scope)
-	r, err := b.prepare(p.Scope, roots)
-	if setup, ok := errors.AsType[*setupError](err); ok {
-		return nil, &Attempt{Backend: b.name(), Reason: setup.Error(), Err: setup}, nil
-	}
+	r, err := b.prepare(c.policy.Scope, c.roots)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return &Confined{ctx: ctx, policy: p, roots: roots, confinement: confinement, backend: b, restriction: r}, nil, nil
+	c.confinement, c.backend, c.restriction = confinement, b, r
+	return nil
 }
 
 // partialReasons are the reasons that keep an enforcement from being full.
@@ -140,7 +153,7 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 		return err
 	}
 	c.cwd = workingDirectory(cmd)
-	tree, err := startTree(cmd, c.restriction.start)
+	tree, err := startTree(cmd, c.begin)
 	if setup, ok := errors.AsType[*setupError](err); ok {
 		return c.unavailable(setup)
 	}
@@ -152,6 +165,11 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 	return nil
 }
 
+func (c *Confined) begin(cmd *exec.Cmd) (_ inner, err error) {
+	c.inner, err = c.restriction.start(cmd)
+	return c.inner, err
+}
+
 // unavailable is the error of a backend that failed after it was probed.
 func (c *Confined) unavailable(err *setupError) error {
 	c.backend.forget()
@@ -159,7 +177,8 @@ func (c *Confined) unavailable(err *setupError) error {
 }
 
 // Wait waits for the started command as [Tree.Wait] does. It is the only legal
-// way to wait for it.
+// way to wait for it. A command that never ran, since the backend failed after
+// Start, ends as *UnavailableError.
 func (c *Confined) Wait() (Report, error) {
 	c.mu.Lock()
 	tree, unwatch := c.tree, c.unwatch
@@ -168,7 +187,11 @@ func (c *Confined) Wait() (Report, error) {
 		return Report{}, errNotStarted
 	}
 	defer unwatch()
-	return tree.Wait()
+	report, err := tree.Wait()
+	if setup, ok := errors.AsType[*setupError](err); ok {
+		return report, c.unavailable(setup)
+	}
+	return report, err
 }
 
 var errNotStarted = errors.New("sandbox: Wait was called before a Start that succeeded")
@@ -183,25 +206,15 @@ func (c *Confined) Kill(grace time.Duration) {
 	}
 }
 
-// Argv returns the command line that runs argv confined, for callers that
-// start processes themselves. It is false for a backend that has no such form;
-// Landlock on a thread has none.
-func (c *Confined) Argv(argv []string) ([]string, bool) { return c.restriction.argv(argv) }
-
-// Do runs f on a thread that is restricted as the command would be and is
-// thrown away afterwards, and returns f's error. What f opens by itself is
-// judged by the kernel; a goroutine that f starts is not restricted. A panic in
-// f comes back as an error; an *UnavailableError means that f did not run.
-// Do may be called many times and beside a started command.
-func (c *Confined) Do(f func() error) error {
-	if err := c.ctx.Err(); err != nil {
-		return err
-	}
-	err := c.restriction.do(f)
-	if setup, ok := err.(*setupError); ok { // not errors.As: f's own error is f's
-		return c.unavailable(setup)
-	}
-	return err
+// Argv returns the command line that runs argv confined in dir, for callers
+// that start processes themselves and then ask Classify. They must hand on no
+// descriptors but the three streams. It is false for a backend that has no such
+// form; Landlock on a thread has none.
+func (c *Confined) Argv(argv []string, dir string) ([]string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cwd = dir
+	return c.restriction.argv(argv, dir)
 }
 
 // Classify returns Confinement and, when the command was denied a file effect
@@ -212,11 +225,20 @@ func (c *Confined) Do(f func() error) error {
 // that the host's user could have done what the path in it was refused. With
 // exit code 0 only a denial at confidence ByPath is reported; it is then a
 // note, not the reason of a failure.
-func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) policy.Confinement {
+//
+// The error is an *UnavailableError when the backend's own runner failed and
+// the command never ran. A command that Start started and Wait has waited for
+// is known to have run, except for a [Runner], which can tell only here.
+func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) (policy.Confinement, error) {
 	c.mu.Lock()
-	cwd := c.cwd
+	cwd, ran := c.cwd, c.inner != nil
 	c.mu.Unlock()
 	confinement := c.Confinement()
+	if !ran {
+		if err := c.restriction.failure(stderr, exit, sig); err != nil {
+			return confinement, c.unavailable(&setupError{c.backend.name(), err})
+		}
+	}
 	verdict := classify(stderr, exit, sig, c.restriction.denials(), world{
 		roots:      c.roots,
 		cwd:        cwd,
@@ -229,7 +251,7 @@ func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) policy.
 	})
 	confinement.Denied, confinement.Op = verdict.denied, verdict.op
 	confinement.Path, confinement.Confidence = verdict.path, verdict.confidence
-	return confinement
+	return confinement, nil
 }
 
 func workingDirectory(cmd *exec.Cmd) string {

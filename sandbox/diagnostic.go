@@ -13,6 +13,8 @@ const (
 	accessError      errorKind = iota // EACCES
 	readOnlyError                     // EROFS
 	crossDeviceError                  // EXDEV
+	permissionError                   // EPERM
+	busyError                         // EBUSY
 )
 
 // diagnostic is one line of a command's stderr that speaks of such an error.
@@ -43,6 +45,12 @@ var errorForms = []struct {
 		`|lien physique inter-périphérique invalide|enlace cruzado entre dispositivos no permitido|collegamento tra dispositivi non valido` +
 		`|link entre dispositivos inválido|неверная ссылка между устройствами|błędne dowiązanie między urządzeniami` +
 		`|ongeldige koppeling tussen apparaten|無効なクロスデバイスリンクです|无效的跨设备链接)|\bEXDEV\b`)},
+	{permissionError, regexp.MustCompile(`(?i:operation not permitted|die operation ist nicht erlaubt|opération non permise|operación no permitida` +
+		`|operazione non permessa|operação não permitida|операция не позволена|операция не допускается|operacja niedozwolona|operatie niet toegestaan` +
+		`|許可されていない操作です|不允许的操作)|\bEPERM\b`)},
+	{busyError, regexp.MustCompile(`(?i:device or resource busy|das gerät oder die ressource ist belegt|périphérique ou ressource occupé` +
+		`|dispositivo o recurso ocupado|dispositivo o risorsa occupata|dispositivo ou recurso está ocupado|устройство или ресурс занято` +
+		`|urządzenie lub zasoby zajęte|apparaat of hulpbron is bezig|デバイスもしくはリソースがビジー状態です|设备或资源忙)|\bEBUSY\b`)},
 }
 
 // fileForms speak of a file that could not be written, without an error's

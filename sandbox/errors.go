@@ -58,3 +58,16 @@ type setupError struct {
 
 func (e *setupError) Error() string { return fmt.Sprintf("%s: %v", e.what, e.err) }
 func (e *setupError) Unwrap() error { return e.err }
+
+// partialError is the refusal of a backend where full enforcement is required.
+type partialError struct{ ungoverned []string }
+
+func (e *partialError) Error() string {
+	return fmt.Sprintf("full enforcement is required, but these effects would go ungoverned: %s. Drop the requirement or choose a mode that can be enforced in full",
+		strings.Join(e.ungoverned, ", "))
+}
+
+// ChainError says what is wrong with a [Chain] or its [Runner].
+type ChainError struct{ Reason string }
+
+func (e *ChainError) Error() string { return "what may confine calls: " + e.Reason }

@@ -27,20 +27,21 @@ type BackendFacts struct {
 	Why string
 }
 
-// Probe tries all backends and says what they found. It starts no command.
-func Probe(ctx context.Context) Facts {
+// Probe tries all backends and says what they found. What it starts are
+// commands of its own, confined. root is the directory that a workspace would
+// be; a backend's program is not looked for in it.
+func Probe(ctx context.Context, root string) Facts {
 	facts := Facts{Kernel: kernelRelease(), Landlock: landlockVersion()}
 	for _, a := range unsupported() {
 		facts.Backends = append(facts.Backends, BackendFacts{Name: a.Backend, Why: a.Reason})
 	}
 	var first backend
-	for _, b := range chain {
-		err := b.probe(ctx)
-		f := BackendFacts{Name: b.name(), Works: err == nil}
+	for i, err := range probeAll(ctx, installed, policy.Scope{Root: root}) {
+		f := BackendFacts{Name: installed[i].name(), Works: err == nil}
 		if err != nil {
 			f.Why = err.Error()
 		} else if first == nil {
-			first = b
+			first = installed[i]
 		}
 		facts.Backends = append(facts.Backends, f)
 	}

@@ -18,6 +18,7 @@ import (
 // started process is reaped.
 type family struct {
 	leader  int
+	inner   inner  // nil when the leader is the command itself
 	start   uint64 // the leader's start time in clock ticks
 	begin   time.Time
 	mark    []string
@@ -41,8 +42,8 @@ type process struct {
 	start                       uint64
 }
 
-func newFamily(cmd *exec.Cmd) family {
-	f := family{leader: cmd.Process.Pid, begin: time.Now(), mark: markOf(cmd.Env, os.Environ())}
+func newFamily(cmd *exec.Cmd, inside inner) family {
+	f := family{leader: cmd.Process.Pid, inner: inside, begin: time.Now(), mark: markOf(cmd.Env, os.Environ())}
 	if p, ok := readProcess(f.leader); ok {
 		f.start = p.start
 	}
@@ -83,7 +84,7 @@ func lastEntry(env []string, name string) string {
 // find returns the living members besides the leader.
 func (f *family) find(when scope) []process {
 	procs := f.candidates(when)
-	members := membersOf(f.leader, f.seen, procs, f.marked)
+	members := slices.DeleteFunc(membersOf(f.leader, f.seen, procs, f.marked), f.own)
 	for _, p := range members {
 		f.seen[p.pid] = p.start
 		if when == afterExit {
@@ -92,6 +93,10 @@ func (f *family) find(when scope) []process {
 	}
 	return members
 }
+
+// own reports whether p belongs to the backend: it ends by itself when the
+// command has ended, and ends everything inside when it is killed.
+func (f *family) own(p process) bool { return f.inner != nil && f.inner.own(p.pid) }
 
 // membersOf picks from procs the living ones that come from the leader: by
 // session, group, an ancestor, or because they were found before. marked is
@@ -247,14 +252,19 @@ func parseStat(stat []byte) (process, bool) {
 // not hear.
 func (f *family) terminate() {
 	members := f.find(whileRunning)
-	_ = unix.Kill(-f.leader, unix.SIGTERM)
+	group := f.inner == nil
+	if group {
+		_ = unix.Kill(-f.leader, unix.SIGTERM)
+	}
 	for _, p := range members {
-		if p.group != f.leader {
+		if p.group != f.leader || !group {
 			p.signal(unix.SIGTERM)
 		}
 		p.signal(unix.SIGCONT)
 	}
-	_ = unix.Kill(-f.leader, unix.SIGCONT)
+	if group {
+		_ = unix.Kill(-f.leader, unix.SIGCONT)
+	}
 }
 
 const (

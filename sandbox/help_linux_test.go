@@ -32,6 +32,27 @@ func needKernel(t testing.TB) {
 	sessiontest.Need(t, "kernel", err == nil, fmt.Sprint(err))
 }
 
+// onBackends runs a test for every backend of this platform.
+func onBackends(t *testing.T, test func(t *testing.T, by string)) {
+	for _, b := range installed {
+		t.Run(b.name(), func(t *testing.T) {
+			needBackend(t, b.name())
+			test(t, b.name())
+		})
+	}
+}
+
+// needBackend skips where a backend does not work.
+func needBackend(t testing.TB, name string) {
+	t.Helper()
+	for _, b := range installed {
+		if b.name() == name {
+			err := b.probe(t.Context(), policy.Scope{Root: "/nowhere"}, patient)
+			sessiontest.Need(t, map[string]string{"bwrap": "bwrap", "landlock": "kernel"}[name], err == nil, fmt.Sprint(err))
+		}
+	}
+}
+
 // needProgram skips where a program is missing.
 func needProgram(t testing.TB, name string) {
 	t.Helper()
@@ -73,7 +94,11 @@ func write(t testing.TB, path, text string) {
 }
 
 func (p place) policy(mode policy.Mode) Policy {
-	return Policy{Scope: policy.Scope{Mode: mode, Root: p.root, Temp: p.temp}}
+	return p.policyBy("landlock", mode)
+}
+
+func (p place) policyBy(backend string, mode policy.Mode) Policy {
+	return Policy{Scope: policy.Scope{Mode: mode, Root: p.root, Temp: p.temp}, Chain: Chain{Backends: []string{backend}}}
 }
 
 // bash is a command in the workspace that knows the place and speaks English.
@@ -94,7 +119,11 @@ type ended struct {
 }
 
 func (e ended) classify() policy.Confinement {
-	return e.confined.Classify([]byte(e.stderr), e.exit, e.signal)
+	c, err := e.confined.Classify([]byte(e.stderr), e.exit, e.signal)
+	if err != nil {
+		panic(err)
+	}
+	return c
 }
 
 func (e ended) String() string {
@@ -126,12 +155,7 @@ func runConfined(t testing.TB, p Policy, cmd *exec.Cmd) ended {
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatalf("wait for %q: %v", cmd.Args, err)
 	}
-	status := report.State.Sys().(syscall.WaitStatus)
-	e := ended{exit: report.State.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), report: report, confined: c}
-	if status.Signaled() {
-		e.signal = status.Signal()
-	}
-	return e
+	return ended{exit: report.ExitCode, signal: report.Signal, stdout: stdout.String(), stderr: stderr.String(), report: report, confined: c}
 }
 
 // treeOf describes all that can be changed below dir: names, kinds, modes,

@@ -5,6 +5,8 @@ package sandbox
 import (
 	"context"
 	"os/exec"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,8 +26,10 @@ func (*landlockBackend) name() string { return "landlock" }
 
 func (b *landlockBackend) forget() { b.probed.forget() }
 
-func (b *landlockBackend) probe(ctx context.Context) error {
-	return b.probed.fill(ctx, probeLandlock)
+func (b *landlockBackend) known(policy.Scope) bool { return b.probed.known() }
+
+func (b *landlockBackend) probe(ctx context.Context, _ policy.Scope, limit time.Duration) error {
+	return b.probed.fill(ctx, limit, probeLandlock)
 }
 
 func (b *landlockBackend) confinement(mode policy.Mode) policy.Confinement {
@@ -51,18 +55,18 @@ type landlockRestriction struct {
 	ruleset *ruleset
 }
 
-func (r *landlockRestriction) start(cmd *exec.Cmd) error {
+func (r *landlockRestriction) start(cmd *exec.Cmd) (inner, error) {
 	rules := r.ruleset
 	if terminals := terminalsOf(cmd); len(terminals) > 0 {
 		// Never kept: a later terminal may have this one's name and number.
 		var err error
 		if rules, err = buildRuleset(r.abi, r.scope, r.roots, terminals); err != nil {
-			return err
+			return nil, err
 		}
 		defer rules.file.Close()
 	}
 	learnPidfd()
-	return onRestrictedThread(rules, filterFor(r.scope.Mode), cmd.Start)
+	return nil, onRestrictedThread(rules, filterFor(r.scope.Mode), cmd.Start)
 }
 
 func (r *landlockRestriction) do(f func() error) error {
@@ -70,7 +74,10 @@ func (r *landlockRestriction) do(f func() error) error {
 }
 
 // argv is false: there is no program to put in front.
-func (r *landlockRestriction) argv([]string) ([]string, bool) { return nil, false }
+func (r *landlockRestriction) argv([]string, string) ([]string, bool) { return nil, false }
+
+// failure is nil: there is no runner that could fail.
+func (r *landlockRestriction) failure([]byte, int, syscall.Signal) error { return nil }
 
 func (r *landlockRestriction) denials() denials {
 	return denials{access: true, crossDevice: true, metadata: r.scope.Mode == policy.ReadOnly}

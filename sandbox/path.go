@@ -3,6 +3,9 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+
+	"github.com/dsh-run/dsh/policy"
 )
 
 // resolvePath makes path absolute from cwd and follows links as far as it
@@ -32,4 +35,16 @@ func existing(path string) string {
 		}
 		path = filepath.Dir(path)
 	}
+}
+
+// checkRoot says why root cannot be a workspace.
+func checkRoot(root string) error {
+	canonical, err := policy.Canonical(root)
+	if err != nil {
+		return err
+	}
+	if canonical != root {
+		return &policy.RootError{Root: root, Reason: "it is not canonical; the same directory is " + strconv.Quote(canonical)}
+	}
+	return nil
 }

@@ -17,13 +17,6 @@ import (
 	"github.com/dsh-run/dsh/policy"
 )
 
-// A probe that takes longer than probeTime is no verdict: it gets patientTime
-// once more. Both are generous for a few system calls on a busy machine.
-const (
-	probeTime   = 500 * time.Millisecond
-	patientTime = 5 * time.Second
-)
-
 // probeCache keeps the version of Landlock that a probe found to work, until it
 // is forgotten. What failed is tried again by the next call: a full disk or a
 // busy machine says nothing about the kernel.
@@ -42,53 +35,25 @@ func (c *probeCache) forget() {
 	c.works = false
 }
 
-func (c *probeCache) fill(ctx context.Context, probe func() (int, error)) error {
+func (c *probeCache) known() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.works
+}
+
+func (c *probeCache) fill(ctx context.Context, limit time.Duration, probe func() (int, error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.works {
 		return nil
 	}
-	found, err := withPatience(ctx, probe)
+	found, err := withinTime(ctx, limit, probe)
 	if err != nil {
 		return err
 	}
 	c.works = true
 	c.found.Store(int64(found))
 	return nil
-}
-
-var errSlowProbe = fmt.Errorf("the probe did not end within %v; is this machine overloaded? Try again", patientTime)
-
-func withPatience(ctx context.Context, probe func() (int, error)) (int, error) {
-	for _, limit := range []time.Duration{probeTime, patientTime} {
-		found, err := withinTime(ctx, limit, probe)
-		if !errors.Is(err, errSlowProbe) {
-			return found, err
-		}
-	}
-	return 0, errSlowProbe
-}
-
-func withinTime(ctx context.Context, limit time.Duration, probe func() (int, error)) (int, error) {
-	type answer struct {
-		found int
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		found, err := probe()
-		answered <- answer{found, err}
-	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case a := <-answered:
-		return a.found, a.err
-	case <-timer.C:
-		return 0, errSlowProbe
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
 }
 
 // probeLandlock returns the version of Landlock to use, after it saw a

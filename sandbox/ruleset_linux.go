@@ -224,15 +224,3 @@ func checkSpelling(fd int, path string) error {
 
 func isDirectory(mode uint32) bool       { return mode&unix.S_IFMT == unix.S_IFDIR }
 func isCharacterDevice(mode uint32) bool { return mode&unix.S_IFMT == unix.S_IFCHR }
-
-// checkRoot says why root cannot be a workspace.
-func checkRoot(root string) error {
-	canonical, err := policy.Canonical(root)
-	if err != nil {
-		return err
-	}
-	if canonical != root {
-		return &policy.RootError{Root: root, Reason: "it is not canonical; the same directory is " + strconv.Quote(canonical)}
-	}
-	return nil
-}

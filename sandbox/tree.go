@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // Tree is a started process together with what it starts in turn.
 type Tree struct {
 	cmd    *exec.Cmd
+	inner  inner
 	family family
 
 	mu      sync.Mutex
@@ -33,10 +35,12 @@ const (
 // size 0, and without descriptors but its three streams. It is for
 // danger-full-access; see [Confine] for everything else. Its errors are those
 // of [exec.Cmd.Start], or a *CommandError as of [Confined.Start].
-func StartTree(cmd *exec.Cmd) (*Tree, error) { return startTree(cmd, (*exec.Cmd).Start) }
+func StartTree(cmd *exec.Cmd) (*Tree, error) {
+	return startTree(cmd, func(cmd *exec.Cmd) (inner, error) { return nil, cmd.Start() })
+}
 
 // startTree checks cmd, lets start start it, and takes care of its processes.
-func startTree(cmd *exec.Cmd, start func(*exec.Cmd) error) (*Tree, error) {
+func startTree(cmd *exec.Cmd, start func(*exec.Cmd) (inner, error)) (*Tree, error) {
 	if err := checkCommand(cmd); err != nil {
 		return nil, err
 	}
@@ -44,13 +48,14 @@ func startTree(cmd *exec.Cmd, start func(*exec.Cmd) error) (*Tree, error) {
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = pipeGrace
 	}
-	if err := start(cmd); err != nil {
+	inside, err := start(cmd)
+	if err != nil {
 		return nil, err
 	}
 	// It fails for who became another user at once, whose cores the kernel
 	// withholds by itself.
 	_ = dropCores(cmd.Process.Pid)
-	t := &Tree{cmd: cmd, family: newFamily(cmd)}
+	t := &Tree{cmd: cmd, inner: inside, family: newFamily(cmd, inside)}
 	live.Store(t, true)
 	return t, nil
 }
@@ -70,8 +75,14 @@ func KillAll() {
 
 // Report is what is known of a command after its end.
 type Report struct {
-	// State is that of the started process; nil when it could not be waited for.
+	// State is that of the started process, which may be a backend's runner;
+	// nil when it could not be waited for.
 	State *os.ProcessState
+	// ExitCode of the command; -1 when a signal ended it or it is not known.
+	ExitCode int
+	// Signal that ended it, 0 for none. Behind a runner only a signal that Kill
+	// sent is known as one; others are exit code 128+n, as in shells.
+	Signal syscall.Signal
 	// Leftovers is the number of processes that outlived the started one and
 	// were then ended. Those that left its session, lost their parent and
 	// changed their environment cannot be found.
@@ -88,7 +99,36 @@ type Report struct {
 // otherwise.
 func (t *Tree) Wait() (Report, error) {
 	leftovers, err := t.wait()
-	return Report{State: t.cmd.ProcessState, Leftovers: leftovers}, err
+	report := Report{State: t.cmd.ProcessState, ExitCode: -1, Leftovers: leftovers}
+	if report.State == nil {
+		return report, err
+	}
+	report.ExitCode, report.Signal = report.State.ExitCode(), signalOf(report.State)
+	if t.inner != nil {
+		exit, sig, broken := t.inner.end(report.State)
+		if broken != nil {
+			return report, broken
+		}
+		report.ExitCode, report.Signal = exit, sig
+		t.readSignal(&report)
+	}
+	return report, err
+}
+
+// readSignal reads an exit code behind a runner as the signal that Kill sent.
+func (t *Tree) readSignal(r *Report) {
+	sig := syscall.Signal(r.ExitCode - 128)
+	if _, killed := t.killTime(); killed && (sig == syscall.SIGTERM || sig == syscall.SIGKILL) {
+		r.ExitCode, r.Signal = -1, sig
+	}
+}
+
+// signalOf is the signal that ended a process, or 0.
+func signalOf(state *os.ProcessState) syscall.Signal {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal()
+	}
+	return 0
 }
 
 // finish forbids signals to the process from here on and ends the timer.

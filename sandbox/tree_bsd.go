@@ -31,7 +31,7 @@ func inheritable() int {
 // here without looking into other processes.
 type family struct{ leader int }
 
-func newFamily(cmd *exec.Cmd) family { return family{cmd.Process.Pid} }
+func newFamily(cmd *exec.Cmd, _ inner) family { return family{cmd.Process.Pid} }
 
 func (f family) terminate() { _ = unix.Kill(-f.leader, unix.SIGTERM) }
 func (f family) kill()      { _ = unix.Kill(-f.leader, unix.SIGKILL) }

@@ -60,8 +60,6 @@ func isGone(t *testing.T, number string) bool {
 	return !ok || !p.alive()
 }
 
-func signalOf(r Report) syscall.Signal { return r.State.Sys().(syscall.WaitStatus).Signal() }
-
 func TestKill(t *testing.T) {
 	needProgram(t, "bash")
 	for _, row := range []struct {
@@ -79,7 +77,7 @@ func TestKill(t *testing.T) {
 			began := time.Now()
 			tree.Kill(row.grace)
 			report, err := tree.Wait()
-			if err == nil || signalOf(report) != row.want {
+			if err == nil || report.Signal != row.want {
 				t.Errorf("ended by %v (%v), want %v", report.State, err, row.want)
 			}
 			if row.want == unix.SIGKILL && time.Since(began) < row.grace {
@@ -96,7 +94,7 @@ func TestKillAgainShortensTheGrace(t *testing.T) {
 	tree.Kill(time.Hour)
 	tree.Kill(2 * time.Hour)
 	tree.Kill(0)
-	if report, err := tree.Wait(); err == nil || signalOf(report) != unix.SIGKILL {
+	if report, err := tree.Wait(); err == nil || report.Signal != unix.SIGKILL {
 		t.Errorf("ended by %v (%v)", report.State, err)
 	}
 }
@@ -176,7 +174,7 @@ func TestConfinedTreeEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if report, err := c.Wait(); err == nil || signalOf(report) != unix.SIGTERM {
+	if report, err := c.Wait(); err == nil || report.Signal != unix.SIGTERM {
 		t.Errorf("ended by %v (%v)", report.State, err)
 	}
 	if !isGone(t, strings.TrimSpace(child)) {

@@ -29,7 +29,7 @@ func dropCores(int) error { return nil }
 // object, which belongs to the backend for this system.
 type family struct{ process *os.Process }
 
-func newFamily(cmd *exec.Cmd) family { return family{cmd.Process} }
+func newFamily(cmd *exec.Cmd, _ inner) family { return family{cmd.Process} }
 
 // terminate does nothing: a process without a console has no gentle end.
 func (f family) terminate() {}

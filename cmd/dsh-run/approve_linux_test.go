@@ -39,7 +39,7 @@ func writeProgram(t *testing.T, dir, source string) string {
 }
 
 func TestAProgramAsksOnTheTerminal(t *testing.T) {
-	needKernel(t)
+	needBackend(t, "landlock")
 	dir := newPlace(t)
 	o := atTerminal(t, dir, nil, "run", writeProgram(t, dir, askTwice), "--", "one.txt", "two.txt")
 	question := o.sees(prompt)
@@ -74,7 +74,7 @@ func TestAProgramAsksOnTheTerminal(t *testing.T) {
 }
 
 func TestAnswersToADirectCall(t *testing.T) {
-	needKernel(t)
+	needBackend(t, "landlock")
 	tests := []struct {
 		name string
 		keys string
@@ -109,7 +109,7 @@ func TestAnswersToADirectCall(t *testing.T) {
 }
 
 func TestALostTerminalGrantsNothing(t *testing.T) {
-	needKernel(t)
+	needBackend(t, "landlock")
 	dir := newPlace(t)
 	o := atTerminal(t, dir, nil, "call", "--log", "none", "bash", widened(t, "echo x > new.txt", "keep it"))
 	o.sees(prompt)
@@ -121,7 +121,7 @@ func TestALostTerminalGrantsNothing(t *testing.T) {
 
 // What is typed while nothing is asked answers nothing.
 func TestTypedAheadKeysDoNotAnswer(t *testing.T) {
-	needKernel(t)
+	needBackend(t, "landlock")
 	dir := newPlace(t)
 	o := atTerminal(t, dir, nil, "run", writeProgram(t, dir, askTwice), "--", "one.txt", "two.txt")
 	o.sees(prompt)
@@ -137,7 +137,7 @@ func TestTypedAheadKeysDoNotAnswer(t *testing.T) {
 
 // No text of a model passes for one of ours, is hidden, or is obeyed.
 func TestForgedQuestions(t *testing.T) {
-	needKernel(t)
+	needBackend(t, "landlock")
 	tests := []struct {
 		name, command, why string
 		want               []string
@@ -173,7 +173,7 @@ func TestForgedQuestions(t *testing.T) {
 
 // What does not fit on the screen is shown page by page before the prompt.
 func TestALongQuestionComesInPages(t *testing.T) {
-	needKernel(t)
+	needBackend(t, "landlock")
 	dir := newPlace(t)
 	command := "echo x > new.txt\n" + strings.Repeat(": line\n", 60) + ": last"
 	start := func() *onTerminal {
@@ -205,7 +205,7 @@ func TestALongQuestionComesInPages(t *testing.T) {
 
 // On a terminal that can, marks are in reverse video, which a text cannot make.
 func TestMarksInReverseVideo(t *testing.T) {
-	needKernel(t)
+	needBackend(t, "landlock")
 	dir := newPlace(t)
 	o := atTerminal(t, dir, []string{"TERM=xterm", "NO_COLOR="}, "call", "--log", "none", "bash", widened(t, "ls \x1b[m", `\e`))
 	question := o.sees(prompt)

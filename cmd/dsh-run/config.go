@@ -11,6 +11,7 @@ import (
 
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/review"
+	"github.com/dsh-run/dsh/sandbox"
 	"github.com/dsh-run/dsh/session"
 )
 
@@ -32,6 +33,7 @@ type config struct {
 	MaxOutput   *size            `yaml:"max-output"`
 	Memory      *size            `yaml:"memory"`
 	Tools       []string         `yaml:"tools"`
+	Backends    []string         `yaml:"backends"`
 	Log         *string          `yaml:"log"`
 	Quiet       *bool            `yaml:"quiet"`
 
@@ -39,6 +41,8 @@ type config struct {
 	RequireDenial *bool `yaml:"require_denial"`
 	// Presets are further names for --preset.
 	Presets []presetConfig `yaml:"presets"`
+	// Runner is the operator's own program that confines commands.
+	Runner *runnerConfig `yaml:"runner"`
 	// Redact are texts that are kept out of the log.
 	Redact []session.Pattern `yaml:"redact"`
 }
@@ -49,6 +53,25 @@ type presetConfig struct {
 	Sentence string          `yaml:"sentence"`
 	Sandbox  policy.Mode     `yaml:"sandbox"`
 	Approve  policy.Approval `yaml:"approve"`
+}
+
+type runnerConfig struct {
+	Name         string   `yaml:"name"`
+	Argv         []string `yaml:"argv"`
+	FailureExits []int    `yaml:"failure_exits"`
+	FailureLine  string   `yaml:"failure_line"`
+	InfoLines    []string `yaml:"info_lines"`
+	Ungoverned   []string `yaml:"ungoverned"`
+}
+
+// chain is what may confine commands.
+func (c config) chain() sandbox.Chain {
+	chain := sandbox.Chain{Backends: c.Backends}
+	if c.Runner != nil {
+		runner := sandbox.Runner(*c.Runner)
+		chain.Runner = &runner
+	}
+	return chain
 }
 
 // userConfigPath is where the user's file is, whether it is there or not;
@@ -96,12 +119,14 @@ func (c config) check() error {
 		return errors.New("sandbox and preset exclude each other")
 	case c.Timeout != nil && *c.Timeout <= 0, c.Compute != nil && *c.Compute <= 0, c.MaxCalls != nil && *c.MaxCalls <= 0:
 		return errors.New("a limit is not more than 0")
+	case c.Runner != nil && c.Backends != nil:
+		return errors.New("runner and backends exclude each other")
 	case c.ApproveVia != nil && !filepath.IsAbs(*c.ApproveVia):
 		return fmt.Errorf("approve-via %q: want an absolute path", *c.ApproveVia)
 	case c.Log != nil && *c.Log != noLog && !filepath.IsAbs(*c.Log):
 		return fmt.Errorf("log %q: want an absolute path, or %s", *c.Log, noLog)
 	}
-	return nil
+	return c.chain().Check()
 }
 
 // applyTo fills the flags that were not given on the command line. What was
@@ -122,6 +147,9 @@ func (c config) applyTo(f *sessionFlags, given func(flag string) bool) (err erro
 	take(given("max-output"), &f.maxOutput, c.MaxOutput)
 	take(given("memory"), &f.memory, c.Memory)
 	take(given("quiet"), &f.quiet, c.Quiet)
+	if chain := c.chain(); !given("backends") {
+		f.backends, f.runner = chain.Backends, chain.Runner
+	}
 	if !given("tools") && c.Tools != nil {
 		f.tools = c.Tools
 	}

@@ -101,7 +101,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 }
 
 func examine(ctx context.Context) findings {
-	facts := sandbox.Probe(ctx)
+	facts := sandbox.Probe(ctx, workingDir())
 	found := findings{
 		Platform: goruntime.GOOS + "/" + goruntime.GOARCH, Kernel: facts.Kernel, Landlock: facts.Landlock,
 		Backends: []backendFinding{}, Modes: facts.Modes, Tools: []toolFinding{},
@@ -113,6 +113,15 @@ func examine(ctx context.Context) findings {
 	}
 	found.Bash, _ = exec.LookPath("bash")
 	return found
+}
+
+// workingDir is where a workspace would be; empty where it cannot be told.
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 // trySession runs a trivial program and asks for the tools.

@@ -12,6 +12,7 @@ import (
 	"github.com/dsh-run/dsh"
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/runtime"
+	"github.com/dsh-run/dsh/sandbox"
 	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/tools/local"
 	"github.com/spf13/cobra"
@@ -25,9 +26,10 @@ type sessionFlags struct {
 	timeout, compute                             time.Duration
 	maxCalls                                     int
 	maxOutput, memory                            size
-	tools                                        []string
+	tools, backends                              []string
 
 	// What only configuration files say.
+	runner        *sandbox.Runner
 	requireDenial bool
 	presets       *policy.PresetTable
 	redact        []session.Pattern
@@ -49,6 +51,7 @@ func (f *sessionFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.cwd, "cwd", ".", "the workspace `DIR`")
 	flags.StringVar(&f.sandbox, "sandbox", policy.ReadOnly.String(), "which files may be changed: read-only, workspace-write or danger-full-access")
 	flags.StringVar(&f.preset, "preset", "", "sandbox mode and approval together, by `NAME`: "+presetNames())
+	flags.StringSliceVar(&f.backends, "backends", nil, "only these backends may confine, in this order, comma-separated"+backendNames())
 	flags.BoolVar(&f.requireFull, "require-full", false, "refuse what the sandbox can enforce only partially")
 	flags.StringVar(&f.approve, "approve", "", "ask or never (default: ask where there is somebody to ask)")
 	flags.StringVar(&f.approveVia, "approve-via", "", "ask through the files questions and answers in `DIR` instead of on the terminal")
@@ -71,6 +74,13 @@ func (f *sessionFlags) registerProgram(cmd *cobra.Command) {
 	flags.Var(&f.memory, "memory", "limit of the program's memory (default 512M)")
 }
 
+func backendNames() string {
+	if names := sandbox.Backends(); len(names) > 0 {
+		return " (default " + strings.Join(names, ",") + ")"
+	}
+	return ""
+}
+
 func presetNames() string {
 	var names []string
 	for _, p := range policy.Presets() {
@@ -84,9 +94,13 @@ func (f *sessionFlags) options(cmd *cobra.Command) (*dsh.Options, error) {
 	o := &dsh.Options{
 		Tools: f.tools, By: byCommand, Resume: f.resume, RequireDenial: f.requireDenial,
 		Preset: f.preset, Presets: f.presets, Redact: f.redact, OutOfReach: f.outOfReach,
-		Local:  &local.Options{OneShot: true, RequireFull: f.requireFull},
+		Local: &local.Options{OneShot: true, RequireFull: f.requireFull,
+			Chain: sandbox.Chain{Backends: f.backends, Runner: f.runner}},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Limits: runtime.Limits{Compute: f.compute, Wall: f.timeout, Calls: f.maxCalls, Memory: int64(f.memory)},
+	}
+	if err := o.Local.Chain.Check(); err != nil {
+		return nil, flagsf("--backends: %w", err)
 	}
 	if f.maxOutput > 0 {
 		o.Limits.OutputBytes = int(min(f.maxOutput, math.MaxInt))

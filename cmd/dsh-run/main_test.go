@@ -23,18 +23,41 @@ func TestMain(m *testing.M) {
 
 // Scripts state in their first line what the command promises. Those whose
 // name begins with kernel- need a sandbox that works.
-func TestScripts(t *testing.T) { runScripts(t, func(kernel bool) bool { return !kernel }, setUp) }
-
-func TestKernelScripts(t *testing.T) {
-	needKernel(t)
-	launcher := buildLauncher(t)
-	runScripts(t, func(kernel bool) bool { return kernel }, func(env *testscript.Env) error {
-		env.Setenv("PATH", launcher+string(filepath.ListSeparator)+env.Getenv("PATH"))
-		return setUp(env)
-	})
+func TestScripts(t *testing.T) {
+	runScripts(t, func(kernel bool) bool { return !kernel }, "", setUp)
 }
 
-func runScripts(t *testing.T, want func(kernel bool) bool, setUp func(*testscript.Env) error) {
+// TestKernelScripts runs each script with each backend alone; a script tells
+// them apart by conditions of their names.
+func TestKernelScripts(t *testing.T) {
+	launcher := buildLauncher(t)
+	for _, backend := range sandbox.Backends() {
+		t.Run(backend, func(t *testing.T) {
+			needBackend(t, backend)
+			runScripts(t, func(kernel bool) bool { return kernel }, backend, func(env *testscript.Env) error {
+				env.Setenv("PATH", launcher+string(filepath.ListSeparator)+env.Getenv("PATH"))
+				return errors.Join(setUp(env), chooseBackend(env, backend))
+			})
+		})
+	}
+}
+
+// chooseBackend gives a script the configuration of a user who chose one.
+func chooseBackend(env *testscript.Env, backend string) error {
+	home, err := os.MkdirTemp(outsideOfTemp, "dsh-run-config-")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { os.RemoveAll(home) })
+	env.Setenv("XDG_CONFIG_HOME", home)
+	dir := filepath.Join(home, "dsh-run")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, configName), []byte("backends: ["+backend+"]\n"), 0o600)
+}
+
+func runScripts(t *testing.T, want func(kernel bool) bool, backend string, setUp func(*testscript.Env) error) {
 	t.Helper()
 	all, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(all) == 0 {
@@ -48,7 +71,8 @@ func runScripts(t *testing.T, want func(kernel bool) bool, setUp func(*testscrip
 	}
 	testscript.Run(t, testscript.Params{
 		Files: files, Setup: setUp, RequireExplicitExec: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "inflight": inFlight},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "inflight": inFlight},
+		Condition: func(cond string) (bool, error) { return cond == backend, nil },
 	})
 }
 
@@ -105,16 +129,14 @@ func inFlight(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func needKernel(t *testing.T) {
+func needBackend(t *testing.T, name string) {
 	t.Helper()
-	why := "no backend works"
-	for _, b := range sandbox.Probe(t.Context()).Backends {
-		if b.Works {
-			return
+	what := map[string]string{"landlock": "kernel", "bwrap": "bwrap"}[name]
+	for _, b := range sandbox.Probe(t.Context(), "").Backends {
+		if b.Name == name {
+			sessiontest.Need(t, what, b.Works, b.Why)
 		}
-		why = b.Name + ": " + b.Why
 	}
-	sessiontest.Need(t, "kernel", false, why)
 }
 
 // setUp gives a script a home outside of the temporary directories, which

@@ -68,7 +68,7 @@ func (c config) widening() (keys []string) {
 		said bool
 	}{
 		{"approve-via", c.ApproveVia != nil}, {"log", c.Log != nil},
-		{"presets", c.Presets != nil}, {"quiet", c.Quiet != nil},
+		{"presets", c.Presets != nil}, {"backends", c.Backends != nil}, {"runner", c.Runner != nil}, {"quiet", c.Quiet != nil},
 	} {
 		if key.said {
 			keys = append(keys, key.name)

@@ -137,7 +137,7 @@ func (s *Set) foreground(ctx context.Context, call *tools.Call, jobs *jobs, r *r
 	defer timer.Stop()
 	select {
 	case <-r.ended:
-		return s.ended(call, r, p, false), nil
+		return s.ended(call, r, p, false)
 	case <-ctx.Done():
 		r.kill(killGrace)
 		<-r.ended
@@ -156,7 +156,7 @@ func (s *Set) foreground(ctx context.Context, call *tools.Call, jobs *jobs, r *r
 	}
 	r.kill(killGrace)
 	<-r.ended
-	return s.ended(call, r, p, true), nil
+	return s.ended(call, r, p, true)
 }
 
 func (s *Set) background(call *tools.Call, jobs *jobs, r *running, in shellArgs, p terms) (shellValue, error) {
@@ -172,8 +172,11 @@ func (s *Set) background(call *tools.Call, jobs *jobs, r *running, in shellArgs,
 }
 
 // ended is the value of a command that has ended.
-func (s *Set) ended(call *tools.Call, r *running, p terms, timedOut bool) shellValue {
+func (s *Set) ended(call *tools.Call, r *running, p terms, timedOut bool) (shellValue, error) {
 	call.Confine(r.end.confinement)
+	if r.end.broken != nil {
+		return shellValue{}, startFailure(r.end.broken)
+	}
 	v := s.newValue(call, r, true)
 	v.ExitCode, v.DurationMS, v.TimedOut = r.end.exitCode, r.end.duration.Milliseconds(), timedOut
 	if r.end.signal != "" {
@@ -185,7 +188,7 @@ func (s *Set) ended(call *tools.Call, r *running, p terms, timedOut bool) shellV
 	if timedOut {
 		v.Markers = insertTimeout(v.Markers, r.end, fmt.Sprintf("[timed out after %d ms; it was killed]", p.timeout.Milliseconds()))
 	}
-	return v
+	return v, nil
 }
 
 // handedOver is the value of a command that goes on as a job.

@@ -123,23 +123,22 @@ func (s *Set) confine(ctx context.Context, call *tools.Call, change func() error
 	if call.Session != nil {
 		p.SessionID = call.Session.Log().ID()
 	}
-	confined, err := sandbox.Confine(ctx, p)
+	began := false
+	c, err := sandbox.Do(ctx, p, func() error {
+		began = true
+		return change()
+	})
 	var unavailable *sandbox.UnavailableError
 	switch {
+	case began:
+		c.VCSHooks = policy.HooksEnforced
+		return c, err
 	case errors.As(err, &unavailable) && s.options.RequireFull:
 		return policy.Confinement{}, fail(tools.SandboxUnavailable, "%v", err)
 	case errors.As(err, &unavailable):
 		return pathConfinement(scope.Mode), change()
-	case err != nil && ctx.Err() == nil:
+	case ctx.Err() == nil:
 		return policy.Confinement{}, fail(tools.ToolFailed, "nothing was changed: %v", err)
-	case err != nil:
-		return policy.Confinement{}, err
 	}
-	err = confined.Do(change)
-	if errors.As(err, &unavailable) {
-		return policy.Confinement{}, fail(tools.SandboxUnavailable, "%v", err)
-	}
-	c := confined.Confinement()
-	c.VCSHooks = policy.HooksEnforced
-	return c, err
+	return policy.Confinement{}, err
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/sandbox"
 	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/tools"
 	"github.com/dsh-run/dsh/tools/local"
@@ -41,7 +43,7 @@ func newBench(t *testing.T, mode policy.Mode) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, dir: dir, set: local.New(nil)}
+	b := &bench{t: t, dir: dir, set: local.New(&local.Options{Chain: landlockOnly()})}
 	t.Cleanup(b.set.Close)
 	if b.session, err = tools.NewSession(permissions); err != nil {
 		t.Fatal(err)
@@ -51,6 +53,15 @@ func newBench(t *testing.T, mode policy.Mode) *bench {
 		b.Add(tool)
 	}
 	return b
+}
+
+// landlockOnly pins the backend where a test tells what it does; bubblewrap
+// numbers processes anew and may be installed or not.
+func landlockOnly() sandbox.Chain {
+	if slices.Contains(sandbox.Backends(), "landlock") {
+		return sandbox.Chain{Backends: []string{"landlock"}}
+	}
+	return sandbox.Chain{}
 }
 
 // outside returns a canonical directory that no mode makes writable by itself.

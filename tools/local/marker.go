@@ -12,6 +12,9 @@ import (
 // endMarkers are the lines that tell a model how a command ended: a denial and
 // what to do about it, then a signal or an exit code that is not 0.
 func endMarkers(e ending, approval policy.Approval) (lines []string) {
+	if e.broken != nil {
+		return []string{fmt.Sprintf("[the sandbox itself failed, the command did not run: %v]", e.broken)}
+	}
 	if e.leftovers > 0 {
 		lines = append(lines, fmt.Sprintf("[%s outlived the command and %s ended]",
 			plural(e.leftovers, "process", "processes"), map[bool]string{true: "was", false: "were"}[e.leftovers == 1]))

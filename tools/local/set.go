@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/dsh-run/dsh/policy"
+	"github.com/dsh-run/dsh/sandbox"
 	"github.com/dsh-run/dsh/session"
 	"github.com/dsh-run/dsh/tools"
 )
@@ -20,6 +21,9 @@ type Options struct {
 	// RequireFull refuses calls whose mode cannot be enforced in full.
 	// Default: false, partial enforcement is reported.
 	RequireFull bool
+	// Chain says what may confine commands. Default: every backend of this
+	// platform.
+	Chain sandbox.Chain
 	// Environment are names of variables that commands get although they look
 	// like secrets. Default: none.
 	Environment []string

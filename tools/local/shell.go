@@ -63,6 +63,8 @@ type ending struct {
 	leftovers   int // processes that outlived the shell and were ended
 	duration    time.Duration
 	confinement policy.Confinement
+	// broken is why the command never ran, although it was started.
+	broken error
 }
 
 // process is a started command as the sandbox has it.
@@ -88,7 +90,10 @@ func (s *Set) start(ctx context.Context, call *tools.Call, command, dir string) 
 	if err != nil {
 		return nil, startFailure(err)
 	}
-	r.kill, r.by = p.Kill, classify(nil, 0, 0)
+	r.kill = p.Kill
+	if r.by, err = classify(nil, 0, 0); err != nil {
+		panic("local: a command that has not ended was classified as broken: " + err.Error())
+	}
 	call.Confine(r.by)
 	go r.wait(p, classify)
 	return r, nil
@@ -148,16 +153,17 @@ func unnamedFile(dir, text string) (*os.File, error) {
 }
 
 // classifier says what confined a command and whether that denied it anything.
-type classifier func(stderr []byte, exit int, sig syscall.Signal) policy.Confinement
+// An error means that the sandbox itself failed and the command never ran.
+type classifier func(stderr []byte, exit int, sig syscall.Signal) (policy.Confinement, error)
 
 // launch starts cmd in the mode of the call.
 func (s *Set) launch(ctx context.Context, call *tools.Call, cmd *exec.Cmd) (process, classifier, error) {
 	scope := s.scope(call)
 	if scope.Mode == policy.DangerFullAccess {
 		tree, err := sandbox.StartTree(cmd)
-		return tree, func([]byte, int, syscall.Signal) policy.Confinement { return policy.Unconfined() }, err
+		return tree, unconfined, err
 	}
-	p := sandbox.Policy{Scope: scope, RequireFull: s.options.RequireFull}
+	p := sandbox.Policy{Scope: scope, RequireFull: s.options.RequireFull, Chain: s.options.Chain}
 	if call.Session != nil {
 		p.SessionID = call.Session.Log().ID()
 	}
@@ -167,6 +173,10 @@ func (s *Set) launch(ctx context.Context, call *tools.Call, cmd *exec.Cmd) (proc
 		return nil, nil, err
 	}
 	return confined, confined.Classify, confined.Start(cmd)
+}
+
+func unconfined([]byte, int, syscall.Signal) (policy.Confinement, error) {
+	return policy.Unconfined(), nil
 }
 
 // startFailure is the failure of a call whose command did not run.
@@ -179,29 +189,20 @@ func startFailure(err error) error {
 
 // wait fills in how the command ended.
 func (r *running) wait(p process, classify classifier) {
-	report, _ := p.Wait() // an exit code is no error here, and the state says the rest
+	report, err := p.Wait()
 	r.end.duration, r.end.leftovers = time.Since(r.started), report.Leftovers
-	exit, sig := -1, syscall.Signal(0)
-	if report.State != nil {
-		exit = report.State.ExitCode()
-		sig = signalOf(report.State)
-	}
-	if sig == 0 {
-		r.end.exitCode = &exit
+	if report.Signal == 0 {
+		r.end.exitCode = &report.ExitCode
 	} else {
-		r.end.signal = signalName(sig)
+		r.end.signal = signalName(report.Signal)
 	}
-	r.end.confinement = classify(r.err.end(), exit, sig)
+	r.end.confinement, r.end.broken = classify(r.err.end(), report.ExitCode, report.Signal)
+	if unavailable := (*sandbox.UnavailableError)(nil); errors.As(err, &unavailable) {
+		r.end.broken = err // other errors are about the exit, which the report has
+	}
 	r.out.close()
 	r.err.close()
 	close(r.ended)
-}
-
-func signalOf(state *os.ProcessState) syscall.Signal {
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return status.Signal()
-	}
-	return 0
 }
 
 // workdir is the directory that a command runs in.
