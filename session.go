@@ -28,7 +28,7 @@ type Session struct {
 	local   *local.Set
 	release func() // gives back what the session shares with others
 	reach   reach
-	full    bool         // partial enforcement is refused
+	full    bool // partial enforcement is refused
 	chain   sandbox.Chain
 	execs   atomic.Int64 // number of the last command of Exec
 	repairs Repairs
