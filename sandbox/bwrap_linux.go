@@ -94,7 +94,7 @@ func (*bwrapBackend) confinement(mode policy.Mode) policy.Confinement {
 	c := policy.Confinement{Mode: mode, Backend: "bwrap", Enforcement: policy.Full, VCSHooks: policy.HooksEnforced,
 		Reasons: []string{policy.UnixSockets, policy.Network}}
 	if mode == policy.WorkspaceWrite {
-		c.VCSHooks = policy.HooksNone
+		c.VCSHooks = policy.HooksChecked
 		c.Reasons = append(c.Reasons, policy.PreexistingHardlinks)
 	}
 	return c

@@ -46,6 +46,9 @@ type Confined struct {
 	started bool
 	tree    *Tree
 	inner   inner
+	guard   *vcsGuard // in workspace-write
+	undone  []policy.Undone
+	unsure  bool // the guard could not do its work
 	cwd     string
 	unwatch func() bool
 }
@@ -153,7 +156,11 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 		return err
 	}
 	c.cwd = workingDirectory(cmd)
+	c.remember()
 	tree, err := startTree(cmd, c.begin)
+	if err != nil && c.guard != nil {
+		c.guard.drop()
+	}
 	if setup, ok := errors.AsType[*setupError](err); ok {
 		return c.unavailable(setup)
 	}
@@ -163,6 +170,16 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 	c.tree = tree
 	c.unwatch = context.AfterFunc(c.ctx, func() { tree.Kill(cancelGrace) })
 	return nil
+}
+
+// remember notes what is there that the command must not replace. Where that
+// cannot be read, nothing is claimed of it.
+func (c *Confined) remember() {
+	if c.confinement.VCSHooks != policy.HooksChecked {
+		return
+	}
+	guard, err := guardVCS(c.policy.Root, c.roots.Protected)
+	c.guard, c.unsure = guard, err != nil
 }
 
 func (c *Confined) begin(cmd *exec.Cmd) (_ inner, err error) {
@@ -188,10 +205,22 @@ func (c *Confined) Wait() (Report, error) {
 	}
 	defer unwatch()
 	report, err := tree.Wait()
+	c.takeBack()
 	if setup, ok := errors.AsType[*setupError](err); ok {
 		return report, c.unavailable(setup)
 	}
 	return report, err
+}
+
+// takeBack undoes what the command planted.
+func (c *Confined) takeBack() {
+	if c.guard == nil {
+		return
+	}
+	undone, err := c.guard.check()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.undone, c.unsure = undone, err != nil
 }
 
 var errNotStarted = errors.New("sandbox: Wait was called before a Start that succeeded")
@@ -232,8 +261,13 @@ func (c *Confined) Argv(argv []string, dir string) ([]string, bool) {
 func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) (policy.Confinement, error) {
 	c.mu.Lock()
 	cwd, ran := c.cwd, c.inner != nil
+	undone, unsure := c.undone, c.unsure
 	c.mu.Unlock()
 	confinement := c.Confinement()
+	confinement.Undone = slices.Clone(undone)
+	if unsure {
+		confinement.VCSHooks = policy.HooksNone
+	}
 	if !ran {
 		if err := c.restriction.failure(stderr, exit, sig); err != nil {
 			return confinement, c.unavailable(&setupError{c.backend.name(), err})

@@ -48,3 +48,7 @@ func checkRoot(root string) error {
 	}
 	return nil
 }
+
+// identity tells whether a path still means the same object. The zero value is
+// that of a missing one.
+type identity struct{ device, inode uint64 }

@@ -108,7 +108,7 @@ func deviceRights(abi int) uint64 {
 func landlockConfinement(abi int, mode policy.Mode) policy.Confinement {
 	c := policy.Confinement{Mode: mode, Backend: "landlock", Enforcement: policy.Full, VCSHooks: policy.HooksEnforced}
 	if mode == policy.WorkspaceWrite {
-		c.VCSHooks = policy.HooksNone
+		c.VCSHooks = policy.HooksChecked
 	}
 	for _, gap := range []struct {
 		reason  string

@@ -28,10 +28,6 @@ type grant struct {
 	is   identity
 }
 
-// identity tells whether a path still means the same object. The zero value is
-// that of a missing one.
-type identity struct{ device, inode uint64 }
-
 func identityOf(st *unix.Stat_t) identity {
 	return identity{uint64(st.Dev), st.Ino}
 }

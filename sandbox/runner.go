@@ -109,7 +109,7 @@ func (b runnerBackend) probe(ctx context.Context, _ policy.Scope, limit time.Dur
 func (b runnerBackend) confinement(mode policy.Mode) policy.Confinement {
 	c := policy.Confinement{Mode: mode, Backend: b.name(), Enforcement: policy.Full, VCSHooks: policy.HooksEnforced}
 	if mode == policy.WorkspaceWrite {
-		c.VCSHooks = policy.HooksNone
+		c.VCSHooks = policy.HooksChecked
 	}
 	c.Reasons = slices.Clone(b.Ungoverned)
 	if b.Ungoverned == nil {

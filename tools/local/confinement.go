@@ -14,11 +14,22 @@ type confinementValue struct {
 	Op          string   `json:"op,omitempty"`
 	Path        string   `json:"path,omitempty"`
 	Confidence  string   `json:"confidence,omitempty"`
+	// Undone is what the command planted and the check after it took back.
+	Undone []undoneValue `json:"undone,omitempty"`
+}
+
+type undoneValue struct {
+	Path string `json:"path"`
+	What string `json:"what"`
 }
 
 func newConfinementValue(c policy.Confinement) confinementValue {
-	return confinementValue{
+	v := confinementValue{
 		Mode: c.Mode.String(), Backend: c.Backend, Enforcement: c.Enforcement.String(), Reasons: c.Reasons,
 		VCSHooks: string(c.VCSHooks), Denied: c.Denied, Op: c.Op, Path: c.Path, Confidence: string(c.Confidence),
 	}
+	for _, u := range c.Undone {
+		v.Undone = append(v.Undone, undoneValue(u))
+	}
+	return v
 }

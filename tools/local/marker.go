@@ -19,6 +19,9 @@ func endMarkers(e ending, approval policy.Approval) (lines []string) {
 		lines = append(lines, fmt.Sprintf("[%s outlived the command and %s ended]",
 			plural(e.leftovers, "process", "processes"), map[bool]string{true: "was", false: "were"}[e.leftovers == 1]))
 	}
+	for _, u := range e.confinement.Undone {
+		lines = append(lines, fmt.Sprintf("[undone after the command: %s: %s]", shownPath(u.Path), u.What))
+	}
 	lines = append(lines, denialMarkers(e, approval)...)
 	switch {
 	case e.signal != "":
