@@ -241,11 +241,12 @@ func readHooks(dir *os.Root, last map[string]entryState) (map[string]entryState,
 // of it: where a command cannot write, nothing is planted.
 func gitDirs(root string, s *vcsState) []string {
 	var dirs []string
+	if s.bare {
+		// Git takes it for one when .git is none, whatever .git is now.
+		dirs = append(dirs, root)
+	}
 	switch s.git.kind {
 	case entryMissing:
-		if s.bare {
-			dirs = append(dirs, root)
-		}
 	case entryRegular:
 		if target, ok := strings.CutPrefix(strings.TrimRight(string(s.git.content), "\r\n"), "gitdir: "); ok {
 			dirs = append(dirs, insideOf(root, root, target)...)

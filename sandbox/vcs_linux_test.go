@@ -52,12 +52,12 @@ func (r *repository) host(script string) string {
 // hostGit does what a person does later. Failures are theirs to see; what
 // counts is what is run.
 const hostGit = `exec 2>/dev/null </dev/null
-git() { timeout 2 git "$@"; }
+git() { timeout 1 git "$@"; }
 git status; git status --porcelain --ignored; echo b >> a.txt; git diff; git add -A; git commit -m two; git log -p -1; git show --show-signature
 git checkout -b side; echo c > c.txt; git add c.txt; git commit -m three; git checkout main; echo d > c.txt; git add c.txt; git commit -m four; git merge side -m five
 git merge --abort; git stash; git stash pop; git branch -a; git remote -v; git fetch --all; git push origin main; git pull; git st; git x; git lg
 git blame a.txt; git grep a; git rebase side; git rebase --abort; git gc --auto; git submodule update --init; git tag -s -m t t1; git commit --amend --no-edit
-git archive --format=zz HEAD; git interpret-trailers --trailer k=v < a.txt; git difftool -y HEAD~1; git mergetool; git ls-remote origin; git describe; git worktree list
+git archive --format=zz HEAD; git interpret-trailers --trailer k=v < a.txt; git difftool -y -t t HEAD~1; git mergetool -t t; git ls-remote origin; git describe; git worktree list
 true`
 
 // attacks plant something; $EVIL is the program that must never run.
@@ -105,22 +105,24 @@ var attacks = []struct{ claim, script string }{
 }
 
 func TestVCSAttacks(t *testing.T) {
-	for _, row := range attacks {
-		t.Run(row.claim, func(t *testing.T) {
-			t.Parallel()
-			r := newRepository(t)
-			g := r.guard()
-			r.host(row.script)
-			undone := r.check(g)
-			r.host(hostGit)
-			if mark, err := os.ReadFile(r.mark); err == nil {
-				t.Errorf("the host's git ran what was planted:\n%s\nundone: %+v", mark, undone)
-			}
-			if len(undone) == 0 {
-				t.Error("nothing is reported")
-			}
-		})
-	}
+	onBackends(t, func(t *testing.T, by string) {
+		for _, row := range attacks {
+			t.Run(row.claim, func(t *testing.T) {
+				r := newRepository(t)
+				cmd := r.bash(row.script)
+				cmd.Env = append(cmd.Env, "EVIL="+r.evil)
+				e := runConfined(t, r.policyBy(by, policy.WorkspaceWrite), cmd)
+				c := e.classify()
+				if c.VCSHooks != policy.HooksChecked || by == "landlock" && len(c.Undone) == 0 {
+					t.Errorf("%v, reported: %+v", e, c)
+				}
+				r.host(hostGit)
+				if mark, err := os.ReadFile(r.mark); err == nil {
+					t.Errorf("the host's git ran what was planted:\n%s\n%v, reported: %+v", mark, e, c)
+				}
+			})
+		}
+	})
 }
 
 // TestVCSAttacksWork shows that what is planted would be run, or the test above
@@ -307,7 +309,7 @@ func compareWithGit(t *testing.T, text []byte) {
 		lines.WriteByte(0)
 	}
 	// How space inside of a value is kept depends on git's version.
-	spaces := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	spaces := func(s string) string { return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), " \x00", "\x00") }
 	if spaces(lines.String()) != spaces(string(want)) && lines.String() != string(want) {
 		t.Errorf("%q: git reads %q, this reads %q", text, want, lines.String())
 	}

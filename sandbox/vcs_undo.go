@@ -34,9 +34,7 @@ func (u *undoing) undo(w *vcsWatch, before *vcsState) error {
 	if err != nil {
 		return err
 	}
-	if !u.entry(dir, before, now) && !before.bare && now.bare && now.git.kind == entryMissing {
-		u.quarantine(dir, "HEAD", "a repository was planted at the root of the workspace")
-	}
+	u.entry(dir, before, now)
 	for i, name := range w.files {
 		u.file(dir, name, before.files[i], now.files[i], "a protected file")
 	}
@@ -63,20 +61,14 @@ func (s *vcsState) gitDir(path string) gitDirState {
 	return gitDirState{path: path}
 }
 
-// entry sees to .git itself and reports whether it changed something. A
-// directory in the place of another is judged by what it holds.
-func (u *undoing) entry(dir *os.Root, before, now *vcsState) bool {
+// entry sees to .git itself. A directory in the place of another is judged by
+// what it holds.
+func (u *undoing) entry(dir *os.Root, before, now *vcsState) {
 	was, is := before.git, now.git
 	switch {
-	case was.same(is):
-		return false
-	case was.kind == entryDirectory && (is.kind == entryMissing || is.kind == entryDirectory):
-		if is.kind == entryMissing {
-			u.moveBack(dir, was)
-		}
-		return false
-	case was.kind == entryMissing && is.kind == entryDirectory:
-		return false
+	case was.same(is), is.kind == entryDirectory && (was.kind == entryDirectory || was.kind == entryMissing):
+	case is.kind == entryMissing && was.kind == entryDirectory:
+		u.moveBack(dir, was)
 	case is.kind == entryMissing:
 		u.restore(dir, gitName, was, "it was removed")
 	case u.quarantine(dir, gitName, "it was made to lead elsewhere") && was.kind == entryDirectory:
@@ -84,7 +76,6 @@ func (u *undoing) entry(dir *os.Root, before, now *vcsState) bool {
 	case was.kind != entryMissing && was.kind != entryDirectory:
 		u.restore(dir, gitName, was, "")
 	}
-	return true
 }
 
 // moveBack looks for a directory that was moved away, in the root and one
