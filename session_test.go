@@ -78,7 +78,7 @@ func TestTheExampleSaysWhatItsCommentSays(t *testing.T) {
 func TestAnotherModuleEmbedsTheRuntimeWithoutWiring(t *testing.T) {
 	needKernel(t)
 	binary := filepath.Join(t.TempDir(), "embed")
-	build := exec.Command("go", "build", "-o", binary, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".")
 	build.Dir = filepath.Join("testdata", "embed")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

@@ -168,7 +168,7 @@ const outsideOfTemp = "/var/tmp"
 // arguments as on a kernel without a sandbox.
 func buildLauncher(t *testing.T) string {
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "nosandbox"), "../../scripts/nosandbox")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "nosandbox"), "../../scripts/nosandbox")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the launcher: %v\n%s", err, out)
 	}
