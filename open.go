@@ -150,7 +150,7 @@ func (s *Session) begin(o *Options, root string) error {
 	if by == "" {
 		by = "embedder"
 	}
-	permissions, err := policy.Begin(log, o.Mode, o.Approval, by, &policy.Options{Presets: o.Presets, Preset: o.Preset})
+	permissions, err := policy.Begin(log, o.Mode, o.Approval, by, &policy.Options{Presets: o.Presets, Preset: o.Preset, Admit: s.reach.admit})
 	if err == nil {
 		s.session, err = tools.NewSession(permissions)
 	}

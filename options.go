@@ -32,9 +32,14 @@ type Options struct {
 	// Default: false.
 	Temporary bool
 	// Resume is the path of the log of an earlier session to go on with, in
-	// its workspace and with its modes: Mode, Approval and By are not looked
+	// its workspace and with its modes: Mode, Approval and Preset are not looked
 	// at. Then Log must be empty. Default: none, a new session.
 	Resume string
+	// Turn returns the Mode, Approval and Preset with which a session goes on,
+	// given those of its log. It is called once, before anything is written but
+	// the repair of a torn end; with its error Open ends. Default: those of the
+	// log.
+	Turn func(now policy.State) (policy.State, error)
 	// Preset is the name under which Mode and Approval were chosen, for the log;
 	// it tells apart those that name the same pair. Default: the first that
 	// does.
@@ -66,7 +71,8 @@ type Options struct {
 	Limits runtime.Limits
 	// InFlight is how many calls of one program run at one time. Default: 10.
 	InFlight int
-	// By says in the log who chose Mode and Approval. Default: "embedder".
+	// By says in the log who chose Mode and Approval, or what Turn returns.
+	// Default: "embedder".
 	By string
 	// Logger receives what cannot be a result, such as a panic of an observer.
 	// Default: slog.Default().

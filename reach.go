@@ -23,7 +23,11 @@ func (r *reach) guard(_ context.Context, call tools.Call) error {
 	if !call.Confined || call.Session == nil {
 		return nil
 	}
-	scope := call.Scope()
+	return r.admit(call.Scope())
+}
+
+// admit is check with the directories that workspace-write adds.
+func (r *reach) admit(scope policy.Scope) error {
 	scope.Extra = r.extra
 	return r.check(scope)
 }

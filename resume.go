@@ -54,12 +54,8 @@ func (s *Session) resume(o *Options) error {
 }
 
 func (s *Session) goOn(log *session.Log, o *Options) error {
-	permissions, err := policy.Resume(log, &policy.Options{Presets: o.Presets})
+	permissions, err := policy.Resume(log, &policy.Options{Presets: o.Presets, Admit: s.reach.admit, Turn: o.Turn, By: o.By})
 	if err != nil {
-		return err
-	}
-	state := permissions.State()
-	if err := s.reach.check(policy.Scope{Mode: state.Mode, Root: state.Root, Extra: s.reach.extra}); err != nil {
 		return err
 	}
 	resumed, calls, err := tools.ResumeSession(permissions)

@@ -182,6 +182,40 @@ func TestASessionIsResumedOnlyWhereItBelongs(t *testing.T) {
 	}
 }
 
+func TestAWiderModeIsRefusedWhereItReachesTheLog(t *testing.T) {
+	work := t.TempDir()
+	log := filepath.Join(work, "s.jsonl")
+	s := open(t, dsh.Options{Dir: work, Log: log, Engine: runtime.NewInProcess()})
+	if err := s.Permissions().SetMode(policy.WorkspaceWrite, "user"); !errors.As(err, new(*dsh.ReachError)) {
+		t.Errorf("a setter: %v, want a ReachError", err)
+	}
+	s.Close()
+	before, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := func(mode policy.Mode) func(policy.State) (policy.State, error) {
+		return func(now policy.State) (policy.State, error) { now.Mode = mode; return now, nil }
+	}
+	wider := dsh.Options{Resume: log, Engine: runtime.NewInProcess(), Turn: turn(policy.WorkspaceWrite)}
+	if _, err := dsh.Open(t.Context(), &wider); !errors.As(err, new(*dsh.ReachError)) {
+		t.Errorf("going on: %v, want a ReachError", err)
+	}
+	if after, err := os.ReadFile(log); err != nil || string(after) != string(before) {
+		t.Errorf("the log was changed: %v\n%s", err, after)
+	}
+	open(t, dsh.Options{Resume: log, Engine: runtime.NewInProcess()})
+}
+
+func TestALogThatItsOwnModeReachesGoesOnInANarrowerOne(t *testing.T) {
+	log, work := ended(t)
+	s := open(t, dsh.Options{Resume: copied(t, log, work), Engine: runtime.NewInProcess(), By: "user",
+		Turn: func(now policy.State) (policy.State, error) { now.Mode = policy.ReadOnly; return now, nil }})
+	if state := s.Permissions().State(); state.Mode != policy.ReadOnly {
+		t.Errorf("it goes on with %+v", state)
+	}
+}
+
 // copied is a copy of the log inside of its workspace.
 func copied(t *testing.T, log, work string) string {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 type Session struct {
 	log     *session.Log
 	presets *PresetTable
+	admit   func(Scope) error
 
 	mu        sync.Mutex
 	fold      fold
@@ -31,6 +32,18 @@ type Options struct {
 	// that share a pair; one that does not fit the pair is not written.
 	// Default: the first that fits. [Resume] ignores it.
 	Preset string
+	// Admit says whether the session's calls may have a scope, of which Mode and
+	// Root are set. It is called before a mode is written, by [Begin], [Resume]
+	// and the setters, and by Resume for a mode that stays as well. With an error
+	// nothing is written. Default: all are admitted.
+	Admit func(Scope) error
+	// Turn returns the Mode, Approval and Preset that a session goes on with,
+	// given those of its log. [Resume] calls it before it writes anything; its
+	// error ends that. A preset that does not fit the pair is not written.
+	// Default: those of the log. [Begin] ignores it.
+	Turn func(now State) (State, error)
+	// By says in the log who chose what Turn returns. Default: "embedder".
+	By string
 }
 
 // Begin pins the permissions of a session that was just created: it writes
@@ -63,6 +76,9 @@ func (s *Session) begin(mode Mode, approval Approval, preset, by string) error {
 	if err := errors.Join(checkMode(mode), checkApproval(approval)); err != nil {
 		return err
 	}
+	if err := s.admits(mode); err != nil {
+		return err
+	}
 	if err := s.write(session.SandboxMode, mode, by); err != nil {
 		return err
 	}
@@ -82,12 +98,17 @@ func (s *Session) begun() bool {
 }
 
 // Resume folds the permissions of an existing session and closes the questions
-// that no answer came for: they are logged as cancelled. A knob with a value
-// outside its vocabulary is an error. No other Session may have the log.
+// that no answer came for: they are logged as cancelled. What Turn chose anew
+// is written after that. A knob with a value outside its vocabulary is an
+// error. No other Session may have the log.
 func Resume(log *session.Log, o *Options) (*Session, error) {
-	s, err := follow(log, o)
+	options := Options{}
+	if o != nil {
+		options = *o
+	}
+	s, err := follow(log, &options)
 	if err == nil {
-		err = s.closeQuestions()
+		err = s.resume(options)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resume the permissions of session %s: %w", log.ID(), err)
@@ -99,7 +120,7 @@ func Resume(log *session.Log, o *Options) (*Session, error) {
 func follow(log *session.Log, o *Options) (*Session, error) {
 	s := &Session{log: log}
 	if o != nil {
-		s.presets = o.Presets
+		s.presets, s.admit = o.Presets, o.Admit
 	}
 	s.fold.presets = s.presets
 	err := log.Follow(func(e session.Event) {

@@ -38,7 +38,8 @@ func (e *PresetWriteError) Error() string {
 func (e *PresetWriteError) Unwrap() error { return e.Err }
 
 // SetMode changes the sandbox mode. by says who did it. Nothing is written when
-// it is that mode already. Errors: *WordError, *FixedError, those of the log.
+// it is that mode already. Errors: *WordError, *FixedError, those of
+// Options.Admit and of the log.
 func (s *Session) SetMode(mode Mode, by string) error {
 	if err := checkMode(mode); err != nil {
 		return err
@@ -46,6 +47,9 @@ func (s *Session) SetMode(mode Mode, by string) error {
 	return s.set(func(now State) error {
 		if now.Mode == mode {
 			return nil
+		}
+		if err := s.admits(mode); err != nil {
+			return err
 		}
 		return s.write(session.SandboxMode, mode, by)
 	})
@@ -68,7 +72,7 @@ func (s *Session) SetApproval(approval Approval, by string) error {
 
 // SetPreset chooses a preset: it writes the knobs that change, and the name. No
 // other setter comes between. Errors: *WordError, *FixedError,
-// *PresetWriteError.
+// *PresetWriteError, those of Options.Admit.
 func (s *Session) SetPreset(name, by string) error {
 	p, err := s.presets.Parse(name)
 	if err != nil {
@@ -78,6 +82,11 @@ func (s *Session) SetPreset(name, by string) error {
 }
 
 func (s *Session) writePreset(p Preset, now State, by string) error {
+	if p.Mode != now.Mode {
+		if err := s.admits(p.Mode); err != nil {
+			return err
+		}
+	}
 	var written []session.Type
 	for _, step := range []struct {
 		event  session.Type

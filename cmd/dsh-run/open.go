@@ -66,6 +66,9 @@ func openSession(cmd *cobra.Command, o *dsh.Options) (*dsh.Session, error) {
 	if place := (*session.PlaceError)(nil); errors.As(err, &place) {
 		return nil, usagef("%w; name one with --log FILE, or keep none with --log none", err)
 	}
+	if usage := (*usageError)(nil); errors.As(err, &usage) {
+		return nil, usage
+	}
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
@@ -114,35 +117,22 @@ func (f *sessionFlags) say(t *tightening) {
 // goOn opens a session that goes on. The knobs that were given on the command
 // line become its events, and so do the tighter ones of its workspace.
 func (f *sessionFlags) goOn(cmd *cobra.Command, o *dsh.Options, workspace *tightening) (*dsh.Session, error) {
+	o.Turn = func(now policy.State) (policy.State, error) { return f.turn(cmd, now, workspace) }
 	s, err := openSession(cmd, o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.sayRepairs(s.Repairs())
 	}
-	f.sayRepairs(s.Repairs())
-	if err := f.turnKnobs(cmd, s.Permissions(), workspace); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return s, err
 }
 
-func (f *sessionFlags) turnKnobs(cmd *cobra.Command, permissions *policy.Session, workspace *tightening) error {
-	chosen, err := f.chosen(cmd, permissions.State())
+func (f *sessionFlags) turn(cmd *cobra.Command, now policy.State, workspace *tightening) (policy.State, error) {
+	wish, err := f.chosen(cmd, now)
 	if err != nil {
-		return flagsf("%w", err)
+		return wish, flagsf("%w", err)
 	}
-	mode, approval := chosen.Mode, chosen.Approval
-	workspace.knobs(&mode, &approval)
+	workspace.knobs(&wish.Mode, &wish.Approval)
 	f.say(workspace)
-	if err := f.acceptDanger(mode); err != nil {
-		return err
-	}
-	if cmd.Flags().Changed("preset") && mode == chosen.Mode && approval == chosen.Approval {
-		return permissions.SetPreset(f.preset, byCommand)
-	}
-	if err := permissions.SetMode(mode, byCommand); err != nil {
-		return err
-	}
-	return permissions.SetApproval(approval, byCommand)
+	return wish, f.acceptDanger(wish.Mode)
 }
 
 // chosen is the state of a session with the knobs that were given.
@@ -157,6 +147,9 @@ func (f *sessionFlags) chosen(cmd *cobra.Command, state policy.State) (policy.St
 	}
 	if given("approve") || given("preset") {
 		state.Approval = wish.Approval
+	}
+	if given("preset") {
+		state.Preset = f.preset
 	}
 	return state, nil
 }
