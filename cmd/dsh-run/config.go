@@ -117,8 +117,12 @@ func (c config) check() error {
 	switch {
 	case c.Sandbox != nil && c.Preset != nil:
 		return errors.New("sandbox and preset exclude each other")
-	case c.Timeout != nil && *c.Timeout <= 0, c.Compute != nil && *c.Compute <= 0, c.MaxCalls != nil && *c.MaxCalls <= 0:
-		return errors.New("a limit is not more than 0")
+	case c.Timeout != nil && *c.Timeout <= 0:
+		return fmt.Errorf("timeout %v: want more than 0", *c.Timeout)
+	case c.Compute != nil && *c.Compute <= 0:
+		return fmt.Errorf("compute %v: want more than 0", *c.Compute)
+	case c.MaxCalls != nil && *c.MaxCalls <= 0:
+		return fmt.Errorf("max-calls %d: want 1 or more", *c.MaxCalls)
 	case c.Runner != nil && c.Backends != nil:
 		return errors.New("runner and backends exclude each other")
 	case c.ApproveVia != nil && !filepath.IsAbs(*c.ApproveVia):

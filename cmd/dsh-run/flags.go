@@ -55,7 +55,7 @@ func (f *sessionFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.requireFull, "require-full", false, "refuse what the sandbox can enforce only partially")
 	flags.StringVar(&f.approve, "approve", "", "ask or never (default: ask where there is somebody to ask)")
 	flags.StringVar(&f.approveVia, "approve-via", "", "ask through the files questions and answers in `DIR` instead of on the terminal")
-	flags.DurationVar(&f.timeout, "timeout", 0, "end after this time, for example 30s")
+	flags.Var((*timeLimit)(&f.timeout), "timeout", "end after this time, for example 30s")
 	flags.StringSliceVar(&f.tools, "tools", nil, "only these tools, comma-separated")
 	flags.StringVar(&f.log, "log", "", "the session's log, a new `FILE`, or none (default: a new file in the user's state directory)")
 	flags.StringVar(&f.resume, "resume", "", "go on with the session of the log `FILE`, in its workspace and with its modes")
@@ -68,8 +68,8 @@ func (f *sessionFlags) register(cmd *cobra.Command) {
 func (f *sessionFlags) registerProgram(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.isolation, "isolation", isolationProcess, "process: a confined child; in-process: no boundary, for programs you trust")
-	flags.DurationVar(&f.compute, "compute", 0, "limit of the program's own computing time (default 1m0s)")
-	flags.IntVar(&f.maxCalls, "max-calls", 0, "limit of calls (default 10000)")
+	flags.Var((*timeLimit)(&f.compute), "compute", "limit of the program's own computing time (default 1m0s)")
+	flags.Var((*countLimit)(&f.maxCalls), "max-calls", "limit of calls (default 10000)")
 	flags.Var(&f.maxOutput, "max-output", "limit of what it prints and returns (default 64M)")
 	flags.Var(&f.memory, "memory", "limit of the program's memory (default 512M)")
 }
@@ -104,9 +104,6 @@ func (f *sessionFlags) options(cmd *cobra.Command) (*dsh.Options, error) {
 	}
 	if f.maxOutput > 0 {
 		o.Limits.OutputBytes = int(min(f.maxOutput, math.MaxInt))
-	}
-	if f.timeout < 0 || f.compute < 0 || f.maxCalls < 0 {
-		return nil, flagsf("a limit is negative")
 	}
 	switch f.isolation {
 	case "", isolationProcess:
