@@ -309,7 +309,9 @@ func compareWithGit(t *testing.T, text []byte) {
 		lines.WriteByte(0)
 	}
 	// How space inside of a value is kept depends on git's version.
-	spaces := func(s string) string { return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), " \x00", "\x00") }
+	spaces := func(s string) string {
+		return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), " \x00", "\x00")
+	}
 	if spaces(lines.String()) != spaces(string(want)) && lines.String() != string(want) {
 		t.Errorf("%q: git reads %q, this reads %q", text, want, lines.String())
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -43,13 +45,30 @@ func execute(ctx context.Context, args []string) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use: "dsh-run", Short: "Run programs that call tools, confined and logged", Long: rootHelp,
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: version(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagsf("%w", err) })
 	root.AddCommand(newRun(), newCall(), newTools(), newExec(), newDoctor(), newLog())
 	return root
+}
+
+// version is that of the module, or the commit that this was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown: it was built without information about itself"
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	text := info.Main.Version
+	if commit := settings["vcs.revision"]; commit != "" && !strings.Contains(text, commit[:12]) {
+		text += " " + commit
+	}
+	return text + " " + info.GoVersion
 }
 
 // exactly is cobra.ExactArgs whose error is one of usage.

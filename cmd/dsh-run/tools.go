@@ -38,6 +38,9 @@ func newTools() *cobra.Command {
 }
 
 func (f *toolsFlags) run(cmd *cobra.Command) error {
+	if err := f.userConfig(cmd); err != nil {
+		return err
+	}
 	s, err := dsh.Open(cmd.Context(), &dsh.Options{Dir: os.TempDir(), Temporary: true, Tools: f.names})
 	if err != nil {
 		return &usageError{err: err}
@@ -53,6 +56,16 @@ func (f *toolsFlags) run(cmd *cobra.Command) error {
 	default:
 		return printTools(list)
 	}
+}
+
+// userConfig fills in the tools that the user's configuration names, so that
+// what is listed is what run and call offer.
+func (f *toolsFlags) userConfig(cmd *cobra.Command) error {
+	c, _, err := loadConfig(userConfigPath())
+	if err == nil && !cmd.Flags().Changed("tools") && c.Tools != nil {
+		f.names = c.Tools
+	}
+	return err
 }
 
 // toolObject is one tool as tools --json prints it.
