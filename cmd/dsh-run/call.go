@@ -31,17 +31,21 @@ func newCall() *cobra.Command {
 }
 
 func (f *callFlags) run(cmd *cobra.Command, args []string) error {
-	raw, err := readArguments(cmd.InOrStdin(), args[1:])
+	open, err := f.prepare(cmd)
 	if err != nil {
 		return err
 	}
-	s, err := f.open(cmd)
+	ctx, cancel := f.limited(cmd.Context())
+	defer cancel()
+	raw, err := readArguments(ctx, cmd.InOrStdin(), args[1:])
+	if err != nil {
+		return err
+	}
+	s, err := open()
 	if err != nil {
 		return err
 	}
 	defer f.finish(s)
-	ctx, cancel := f.limited(cmd.Context())
-	defer cancel()
 	result := s.Call(ctx, args[0], raw)
 	if err := f.print(result); err != nil {
 		return err
@@ -49,18 +53,14 @@ func (f *callFlags) run(cmd *cobra.Command, args []string) error {
 	return f.exit(ctx, result)
 }
 
-func readArguments(stdin io.Reader, args []string) (json.RawMessage, error) {
+func readArguments(ctx context.Context, stdin io.Reader, args []string) (json.RawMessage, error) {
 	switch {
 	case len(args) == 0:
 		return json.RawMessage("{}"), nil
 	case args[0] != "-":
 		return json.RawMessage(args[0]), nil
 	}
-	raw, err := io.ReadAll(stdin)
-	if err != nil {
-		return nil, usagef("read the arguments from stdin: %w", err)
-	}
-	return raw, nil
+	return readStdin(ctx, stdin, "the arguments")
 }
 
 // callObject is what call --json prints.
@@ -91,7 +91,7 @@ func (f *callFlags) print(r tools.Result) error {
 
 func (f *callFlags) exit(ctx context.Context, r tools.Result) error {
 	code := callExit(r)
-	if context.Cause(ctx) == errTimeLimit {
+	if timedOut(ctx) {
 		code = exitTimeout
 	}
 	switch {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -46,21 +45,25 @@ func (f *execFlags) run(cmd *cobra.Command, argv []string) error {
 	if len(argv) == 0 {
 		return flagsf("want a command after --")
 	}
-	s, err := f.open(cmd)
+	open, err := f.prepare(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := f.limited(cmd.Context())
+	defer cancel()
+	s, err := open()
 	if err != nil {
 		return err
 	}
 	defer f.finish(s)
-	ctx, cancel := f.limited(cmd.Context())
-	defer cancel()
 	command := exec.Command(argv[0], argv[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	end, err := s.Exec(ctx, command)
-	if err != nil {
+	if err != nil && !timedOut(ctx) {
 		return execFailure(err)
 	}
 	f.explain(s, end)
-	if context.Cause(ctx) == errTimeLimit {
+	if timedOut(ctx) {
 		return &exitError{exitTimeout, errTimeLimit.Error()}
 	}
 	return execExit(end)

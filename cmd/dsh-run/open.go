@@ -18,6 +18,16 @@ const byCommand = "command"
 // open opens the session that flags and configuration describe. What cannot be
 // opened is a usage error: nothing has run.
 func (f *sessionFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
+	open, err := f.prepare(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return open()
+}
+
+// prepare completes the flags by the configuration, and returns what opens the
+// session. It writes nothing.
+func (f *sessionFlags) prepare(cmd *cobra.Command) (func() (*dsh.Session, error), error) {
 	if err := f.userConfig(cmd); err != nil {
 		return nil, err
 	}
@@ -33,11 +43,13 @@ func (f *sessionFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
 	if f.resume != "" {
 		start = f.goOn
 	}
-	s, err := start(cmd, o, workspace)
-	if err == nil {
-		f.sayPlantable(s.Permissions().State())
-	}
-	return s, err
+	return func() (*dsh.Session, error) {
+		s, err := start(cmd, o, workspace)
+		if err == nil {
+			f.sayPlantable(s.Permissions().State())
+		}
+		return s, err
+	}, nil
 }
 
 // begin opens a new session.

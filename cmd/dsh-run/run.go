@@ -46,17 +46,21 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	source, err := readSource(cmd.InOrStdin(), file)
+	open, err := f.prepare(cmd)
 	if err != nil {
 		return err
 	}
-	s, err := f.open(cmd)
+	limited, cancel := f.limitedRun(cmd.Context())
+	defer cancel()
+	source, err := readSource(limited, cmd.InOrStdin(), file)
+	if err != nil {
+		return err
+	}
+	s, err := open()
 	if err != nil {
 		return err
 	}
 	defer f.finish(s)
-	limited, cancel := f.limitedRun(cmd.Context())
-	defer cancel()
 	ctx, abort := context.WithCancelCause(limited)
 	defer abort(nil)
 	live := newLive(&f.sessionFlags, abort)
@@ -65,7 +69,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	})
 	live.end()
 	if err != nil {
-		return refusedRun(err)
+		return refusedRun(ctx, err)
 	}
 	if f.json {
 		return f.printJSON(s, report)
@@ -99,13 +103,10 @@ func programName(file string) string {
 var programSuffixes = []string{".ts", ".js", ".mjs"}
 
 // readSource reads a program from a file, or from stdin for "-".
-func readSource(stdin io.Reader, file string) (string, error) {
+func readSource(ctx context.Context, stdin io.Reader, file string) (string, error) {
 	if file == "-" {
-		source, err := io.ReadAll(stdin)
-		if err != nil {
-			return "", usagef("read the program from stdin: %w", err)
-		}
-		return string(source), nil
+		source, err := readStdin(ctx, stdin, "the program")
+		return string(source), err
 	}
 	info, err := os.Stat(file)
 	switch {
@@ -138,7 +139,10 @@ func hasProgramSuffix(file string) bool {
 }
 
 // refusedRun is the end of a run that did not begin.
-func refusedRun(err error) error {
+func refusedRun(ctx context.Context, err error) error {
+	if timedOut(ctx) {
+		return &exitError{exitTimeout, err.Error()}
+	}
 	var refused *tools.Error
 	if errors.As(err, &refused) {
 		return &exitError{callExit(tools.Result{Error: refused}), refused.Error()}
