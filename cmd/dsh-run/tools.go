@@ -12,12 +12,14 @@ import (
 	"github.com/dsh-run/dsh"
 	"github.com/dsh-run/dsh/ptc"
 	"github.com/dsh-run/dsh/tools"
+	"github.com/dsh-run/dsh/tools/local"
 )
 
 const toolsExample = `  dsh-run tools
   dsh-run tools --sdk > tools.d.ts`
 
 type toolsFlags struct {
+	cwd       string
 	names     []string
 	sdk, json bool
 }
@@ -26,12 +28,13 @@ func newTools() *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
 		Use: "tools [flags]", Short: "List the tools", Example: toolsExample,
-		Long: "Lists the tools: what they can change and whether the sandbox confines them.",
+		Long: "Lists the tools that run and call have, as the configuration and --tools say: what\nthey can change and whether the sandbox confines them.",
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	cmd.Flags().BoolVar(&f.sdk, "sdk", false, "print the declarations that a model writes programs against")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print them with their schemas as JSON")
+	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "the workspace `DIR`, whose configuration counts")
 	cmd.Flags().StringSliceVar(&f.names, "tools", nil, "only these tools, comma-separated")
 	cmd.MarkFlagsMutuallyExclusive("sdk", "json")
 	return cmd
@@ -41,9 +44,9 @@ func (f *toolsFlags) run(cmd *cobra.Command) error {
 	if err := f.userConfig(cmd); err != nil {
 		return err
 	}
-	s, err := dsh.Open(cmd.Context(), &dsh.Options{Dir: os.TempDir(), Temporary: true, Tools: f.names})
+	s, err := f.open(cmd)
 	if err != nil {
-		return &usageError{err: err}
+		return err
 	}
 	defer s.Close()
 	list := s.Registry.Tools()
@@ -66,6 +69,22 @@ func (f *toolsFlags) userConfig(cmd *cobra.Command) error {
 		f.names = c.Tools
 	}
 	return err
+}
+
+// open opens a session that has the tools and nothing else of what run and call
+// would have.
+func (f *toolsFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
+	of := &sessionFlags{tools: f.names, isolation: isolationProcess}
+	if err := of.userConfig(cmd); err != nil {
+		return nil, err
+	}
+	o := &dsh.Options{Dir: f.cwd, Temporary: true, Tools: of.tools, Local: &local.Options{}}
+	workspace, err := of.workspaceConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	of.say(workspace)
+	return openSession(cmd, &dsh.Options{Dir: f.cwd, Temporary: true, Tools: o.Tools})
 }
 
 // toolObject is one tool as tools --json prints it.
