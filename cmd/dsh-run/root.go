@@ -51,6 +51,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagsf("%w", err) })
 	root.AddCommand(newRun(), newCall(), newTools(), newExec(), newDoctor(), newLog())
+	root.SetHelpCommand(newHelp())
 	return root
 }
 
@@ -69,6 +70,35 @@ func version() string {
 		text += " " + commit
 	}
 	return text + " " + info.GoVersion
+}
+
+// newHelp is cobra's help, which takes a topic that is not there for no mistake.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about any command", Example: "  dsh-run help log show",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return flagsf("there is no command %q to help with", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			about.InitDefaultVersionFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: completeCommand,
+	}
+}
+
+// completeCommand completes the name of a command behind those that lead to it.
+func completeCommand(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	if about, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+		for _, c := range about.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // exactly is cobra.ExactArgs whose error is one of usage.

@@ -41,9 +41,6 @@ func newTools() *cobra.Command {
 }
 
 func (f *toolsFlags) run(cmd *cobra.Command) error {
-	if err := f.userConfig(cmd); err != nil {
-		return err
-	}
 	s, err := f.open(cmd)
 	if err != nil {
 		return err
@@ -59,16 +56,6 @@ func (f *toolsFlags) run(cmd *cobra.Command) error {
 	default:
 		return printTools(list)
 	}
-}
-
-// userConfig fills in the tools that the user's configuration names, so that
-// what is listed is what run and call offer.
-func (f *toolsFlags) userConfig(cmd *cobra.Command) error {
-	c, _, err := loadConfig(userConfigPath())
-	if err == nil && !cmd.Flags().Changed("tools") && c.Tools != nil {
-		f.names = c.Tools
-	}
-	return err
 }
 
 // open opens a session that has the tools and nothing else of what run and call
