@@ -18,7 +18,7 @@ type finding struct {
 }
 
 func (f finding) lineError(path string) *LineError {
-	return &LineError{Path: path, Line: f.number, Offset: f.offset, Err: f.problem}
+	return &LineError{Path: path, Line: f.number, Offset: f.offset, Torn: !f.ended && !f.isEvent, Err: f.problem}
 }
 
 // inspector judges one line after another.

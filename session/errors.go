@@ -62,7 +62,10 @@ type LineError struct {
 	Path   string
 	Line   int   // from 1
 	Offset int64 // of the line's first byte
-	Err    error
+	// Torn says that it is the end of an event that was never written whole: the
+	// last line, without its newline. [Open] sets it aside.
+	Torn bool
+	Err  error
 }
 
 func (e *LineError) Error() string {

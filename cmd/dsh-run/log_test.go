@@ -227,6 +227,26 @@ func TestEventsAreShownInTheirWords(t *testing.T) {
 	}
 }
 
+func TestAnEndThatNobodySawHasNoDuration(t *testing.T) {
+	unknown := data{"code": "TOOL_OUTCOME_UNKNOWN", "message": "check"}
+	path := logOf(t, func(_ *session.Log, add func(session.Type, data)) {
+		add(session.ToolCall, data{"call_id": "c1", "tool": "bash", "args": data{}})
+		add(session.JobStart, data{"call_id": "c1", "job_id": "job-1", "command": "make", "state": "running"})
+		add(session.ExecStart, data{"id": "x1", "argv": []string{"make"}})
+		add(session.ToolResult, data{"call_id": "c1", "error": unknown, "duration_ms": 0})
+		add(session.JobEnd, data{"job_id": "job-1", "state": "lost", "reason": "it may still run", "duration_ms": 0})
+		add(session.ExecEnd, data{"id": "x1", "error": unknown, "duration_ms": 0})
+	})
+	want := []string{
+		"c1 bash {} → failed: TOOL_OUTCOME_UNKNOWN check",
+		"  job job-1: make → lost (it may still run)",
+		"exec make → failed: TOOL_OUTCOME_UNKNOWN check",
+	}
+	if got := shown(t, path, logView{})[1:4]; !slices.Equal(got, want) {
+		t.Errorf("shown:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 func TestABadLineStandsWhereItIsInTheFile(t *testing.T) {
 	path := logOf(t, func(_ *session.Log, add func(session.Type, data)) {
 		add(session.ToolCall, data{"call_id": "c1", "tool": "run_code"})

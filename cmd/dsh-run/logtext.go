@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dsh-run/dsh/session"
+	"github.com/dsh-run/dsh/tools"
+	"github.com/dsh-run/dsh/tools/local"
 )
 
 // logFacts are the members of all events that the tree shows.
@@ -57,6 +59,12 @@ type logFacts struct {
 type loggedError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+// unseen reports whether the end was written when the session was resumed, by a
+// process that cannot know how long it took.
+func (e *loggedError) unseen() bool {
+	return e != nil && (e.Code == string(tools.ToolNotStarted) || e.Code == string(tools.ToolOutcomeUnknown))
 }
 
 // text is the code and the first line of the message.
@@ -142,6 +150,9 @@ func resultText(f logFacts) string {
 		}
 		text += "]"
 	}
+	if f.Error.unseen() {
+		return text
+	}
 	return fmt.Sprintf("%s, %d ms", text, f.DurationMS)
 }
 
@@ -173,6 +184,9 @@ func jobEndText(f logFacts) string {
 	}
 	if f.Reason != "" {
 		text += " (" + short(f.Reason) + ")"
+	}
+	if f.State == string(local.JobLost) {
+		return text
 	}
 	return fmt.Sprintf("%s, %d ms", text, f.DurationMS)
 }

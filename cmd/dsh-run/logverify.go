@@ -19,6 +19,9 @@ each blob which an event names lies beside the log with its length and hash.
 
 A log without its folder is a copy: its blobs are not checked, which is said.
 
+What a process that was killed left as a torn end breaks no chain; resuming sets
+it aside.
+
 Names the bad lines and blobs on stderr, the first 20, with exit code 1. Prints how
 many events and blobs were checked.`,
 		Args: exactly(1, "one log file"),
@@ -35,6 +38,7 @@ type verifier struct {
 	events, lines, problems int
 	blobs                   map[session.Ref]error // what was checked, and how that went
 	alone                   bool                  // the log's folder is not there, and so no blob
+	torn                    bool                  // the last line was never written whole
 }
 
 func verifyLog(path string) error {
@@ -60,6 +64,7 @@ func verifyLog(path string) error {
 
 func (v *verifier) line(e *session.LineError) {
 	v.lines++
+	v.torn = v.torn || e.Torn
 	v.tell("line %d (byte %d): %s", e.Line, e.Offset, visible(e.Err.Error()))
 }
 
@@ -95,7 +100,10 @@ func (v *verifier) tell(format string, args ...any) {
 
 func (v *verifier) summary() string {
 	chain := "the chain is whole"
-	if v.lines > 0 {
+	switch {
+	case v.torn && v.lines == 1:
+		chain = "the chain is whole up to its torn end"
+	case v.lines > 0:
 		chain = "the chain is broken"
 	}
 	text := fmt.Sprintf("%s: %s, %s, %s", v.path, counted(v.events, "event"), chain, counted(len(v.blobs), "blob"))
