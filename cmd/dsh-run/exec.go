@@ -69,10 +69,14 @@ func (f *execFlags) run(cmd *cobra.Command, argv []string) error {
 	return execExit(end)
 }
 
-// explain says on stderr what the sandbox denied and what was ended.
+// explain says on stderr what the sandbox denied, and what was taken back and
+// ended afterwards.
 func (f *execFlags) explain(s *dsh.Session, end dsh.ExecEnd) {
 	if c := end.Confinement; c.Denied {
 		f.remark("%s %s", c.Marker(), deniedPath(c))
+	}
+	for _, u := range end.Confinement.Undone {
+		f.remark("took back %s: %s", visible(u.Path), visible(u.What))
 	}
 	if end.Leftovers > 0 {
 		f.remark("ended what outlived the command; processes: %d", end.Leftovers)
