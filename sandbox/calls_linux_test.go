@@ -166,21 +166,27 @@ func TestSystemCalls(t *testing.T) {
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Env = []string{callsTestEnv + "=" + p.out + "/victim"}
 			e := runConfined(t, p.policy(mode), cmd)
-			var got map[string]map[string]string
-			if err := json.Unmarshal([]byte(e.stdout), &got); err != nil {
-				t.Fatalf("%v: %v", err, e)
-			}
-			for group, want := range map[string]string{"stepping": "EPERM", "metadata": metadata, "others": "EPERM", "own": "ok"} {
-				for what, outcome := range got[group] {
-					if outcome != want && !excused(t, what, outcome) {
-						t.Errorf("%s: %s, want %s", what, outcome, want)
-					}
-				}
-				if len(got[group]) == 0 {
-					t.Errorf("nothing was tried of %q", group)
-				}
-			}
+			checkCalls(t, e.stdout, metadata)
 		})
+	}
+}
+
+// checkCalls compares a report; metadata is what changes of metadata end with.
+func checkCalls(t *testing.T, report, metadata string) {
+	t.Helper()
+	var got map[string]map[string]string
+	if err := json.Unmarshal([]byte(report), &got); err != nil {
+		t.Fatalf("%v: %q", err, report)
+	}
+	for group, want := range map[string]string{"stepping": "EPERM", "metadata": metadata, "others": "EPERM", "own": "ok"} {
+		for what, outcome := range got[group] {
+			if outcome != want && !excused(t, what, outcome) {
+				t.Errorf("%s: %s, want %s", what, outcome, want)
+			}
+		}
+		if len(got[group]) == 0 {
+			t.Errorf("nothing was tried of %q", group)
+		}
 	}
 }
 

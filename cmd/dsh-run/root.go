@@ -22,24 +22,62 @@ approval ended it; 4 no sandbox works here; 124 time limit; 130 interrupted.`
 
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string) int {
-	ctx, received := catchSignals(ctx)
 	root := newRoot()
 	root.SetArgs(args)
+	manner := mannerOf(root, args)
+	received := func() int { return 0 }
+	if !manner.becomes {
+		ctx, received = catchSignals(ctx)
+	}
 	ran, err := root.ExecuteContextC(ctx)
-	code := exitCodeOf(err)
-	if message := messageOf(err); message != "" {
-		fmt.Fprintf(os.Stderr, "dsh-run: %s\n", message)
-	}
-	if usage := (*usageError)(nil); errors.As(err, &usage) && usage.flags {
-		fmt.Fprintf(os.Stderr, "'%s --help' has the flags and an example\n", ran.CommandPath())
-	}
+	manner.say(ran, err)
 	if signalled := received(); signalled != 0 {
 		return signalled
 	}
-	if ran != nil && ran.Name() == "exec" {
-		return execCode(err)
+	return manner.code(err)
+}
+
+// manner is how a subcommand speaks and ends.
+type manner struct {
+	name    string // what its own words on stderr begin with
+	oneLine bool   // and they are one line
+	code    func(error) int
+	// becomes: it executes another program in its place, which must find signals
+	// as this process has found them.
+	becomes bool
+}
+
+var (
+	usualManner = manner{name: "dsh-run", code: exitCodeOf}
+	manners     = map[string]manner{
+		"exec":     {name: "dsh-run", code: execCode},
+		"landlock": {name: "landlock-run", oneLine: true, code: landlockCode, becomes: true},
 	}
-	return code
+)
+
+func mannerOf(root *cobra.Command, args []string) manner {
+	if cmd, _, err := root.Find(args); err == nil {
+		if m, special := manners[cmd.Name()]; special {
+			return m
+		}
+	}
+	return usualManner
+}
+
+// say writes to stderr why a subcommand failed.
+func (m manner) say(ran *cobra.Command, err error) {
+	message := messageOf(err)
+	switch {
+	case message == "":
+		return
+	case m.oneLine:
+		fmt.Fprintf(os.Stderr, "%s: %s\n", m.name, visible(message))
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", m.name, message)
+	if usage := (*usageError)(nil); errors.As(err, &usage) && usage.flags {
+		fmt.Fprintf(os.Stderr, "'%s --help' has the flags and an example\n", ran.CommandPath())
+	}
 }
 
 func newRoot() *cobra.Command {
@@ -50,7 +88,7 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagsf("%w", err) })
-	root.AddCommand(newRun(), newCall(), newTools(), newExec(), newDoctor(), newLog())
+	root.AddCommand(newRun(), newCall(), newTools(), newExec(), newDoctor(), newLog(), newLandlock())
 	root.SetHelpCommand(newHelp())
 	return root
 }
