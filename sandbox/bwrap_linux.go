@@ -140,7 +140,7 @@ type bwrapRestriction struct {
 
 func (r *bwrapRestriction) denials() denials {
 	asRoot := os.Geteuid() == 0
-	return denials{readOnly: true, crossDevice: true, busy: true, protected: true, access: asRoot, permission: asRoot}
+	return denials{readOnly: true, crossDevice: true, busy: true, protected: true, privileges: asRoot, access: asRoot, permission: asRoot}
 }
 
 // The descriptors that the runner gets besides the streams.

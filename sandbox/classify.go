@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 
@@ -17,6 +18,8 @@ type denials struct {
 	busy        bool // EBUSY, for what is held in its place
 	// protected: protected paths are held during the call.
 	protected bool
+	// privileges: those of root are dropped.
+	privileges bool
 }
 
 func (d denials) gives(k errorKind) bool {
@@ -31,6 +34,8 @@ func (d denials) gives(k errorKind) bool {
 		return d.readOnly || d.metadata
 	case busyError:
 		return d.busy
+	case unnamedError:
+		return true
 	}
 	return false
 }
@@ -40,6 +45,8 @@ func (d denials) gives(k errorKind) bool {
 type world struct {
 	roots policy.Roots
 	cwd   string
+	// said are what the command line speaks of.
+	said mentions
 	// resolve makes a path from a diagnostic canonical, as far as it exists.
 	resolve func(cwd, path string) string
 	// writable: the host's user may write or create it, or remove it.
@@ -50,6 +57,8 @@ type world struct {
 	sealed func(path string) bool
 	// runnable: the host's user may execute it, or it does not exist.
 	runnable func(path string) bool
+	// privileged: only a privilege that the backend drops opens it.
+	privileged func(path string) bool
 	// sameDevice: both lie on one file system.
 	sameDevice func(a, b string) bool
 }
@@ -64,6 +73,8 @@ type verdict struct {
 const (
 	opWrite    = "write"
 	opMetadata = "metadata"
+	// opPrivilege: as root, a file that only a dropped privilege opens.
+	opPrivilege = "privilege"
 )
 
 // cannotExecute is the exit code of shells for a file that is there and cannot
@@ -73,12 +84,14 @@ const cannotExecute = 126
 // classify concludes from what a command wrote and how it ended whether the
 // sandbox denied it something. A path decides: the diagnostic that names it
 // counts if the sandbox must refuse it and the host's user could have had it.
-// The wording alone decides only where no diagnostic names any path.
+// Where no diagnostic names a path, it may be one that the command line names.
+// The wording alone decides only where it is that of a file operation.
 func classify(stderr []byte, exit int, sig syscall.Signal, d denials, w world) verdict {
 	if sig != 0 {
 		return verdict{}
 	}
 	wording, explained := false, false
+	var unnamed *diagnostic
 	for _, diag := range diagnose(string(stderr)) {
 		if !d.gives(diag.kind) {
 			continue
@@ -88,19 +101,54 @@ func classify(stderr []byte, exit int, sig syscall.Signal, d denials, w world) v
 		}
 		explained = explained || len(diag.paths) > 0
 		wording = wording || diag.tells
+		if len(diag.paths) == 0 && !diag.foreign {
+			unnamed = &diag
+		}
 	}
-	if wording && !explained && exit != 0 && exit != cannotExecute {
+	if exit == 0 || exit == cannotExecute {
+		return verdict{}
+	}
+	if unnamed != nil {
+		if v := w.judgeMentioned(*unnamed, d); v.denied {
+			return v
+		}
+	}
+	if wording && !explained {
 		return verdict{denied: true, op: opWrite, confidence: policy.ByText}
 	}
 	return verdict{}
 }
 
-// judge applies the counterfactual to the paths of one diagnostic.
+// judge applies the counterfactual to the paths of one diagnostic. A relative
+// one may start where the command line changes to.
 func (w world) judge(diag diagnostic, exit int, d denials) verdict {
-	paths := make([]string, len(diag.paths))
-	for i, p := range diag.paths {
-		paths[i] = w.resolve(w.cwd, p)
+	for _, from := range w.froms(diag.paths) {
+		paths := make([]string, len(diag.paths))
+		for i, p := range diag.paths {
+			paths[i] = w.resolve(from, p)
+		}
+		if v := w.judgeAll(diag, paths, exit, d); v.denied {
+			return v
+		}
 	}
+	return verdict{}
+}
+
+// froms are the directories that a diagnostic's paths may start at.
+func (w world) froms(paths []string) []string {
+	froms := []string{w.cwd}
+	for _, p := range paths {
+		if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "~") {
+			for _, dir := range append(slices.Clone(w.said.dirs), w.said.paths...) {
+				froms = append(froms, w.resolve(w.cwd, dir))
+			}
+			break
+		}
+	}
+	return froms
+}
+
+func (w world) judgeAll(diag diagnostic, paths []string, exit int, d denials) verdict {
 	for i, path := range paths {
 		if diag.kind == crossDeviceError && !w.onOneDevice(path, paths) {
 			return verdict{}
@@ -115,6 +163,18 @@ func (w world) judge(diag diagnostic, exit int, d denials) verdict {
 	return verdict{}
 }
 
+// judgeMentioned judges a diagnostic without a path by what the command line
+// names.
+func (w world) judgeMentioned(diag diagnostic, d denials) verdict {
+	for _, said := range slices.Concat(w.said.paths, w.said.dirs) {
+		path := w.resolve(w.cwd, said)
+		if op := w.refused(diag, path, d); op != "" {
+			return verdict{denied: true, op: op, path: path, confidence: policy.ByPath}
+		}
+	}
+	return verdict{}
+}
+
 // refused returns the operation on path that only the sandbox can have
 // refused, or "".
 func (w world) refused(diag diagnostic, path string, d denials) string {
@@ -123,12 +183,14 @@ func (w world) refused(diag diagnostic, path string, d denials) string {
 	}
 	where := w.roots.Judge(path)
 	held := where == policy.Outside || where == policy.Protected && d.protected
-	metadata := diag.kind == readOnlyError && (d.metadata || d.readOnly && held)
+	free := diag.kind == readOnlyError && d.metadata // only metadata are refused so
 	switch {
-	case held && !(diag.kind == readOnlyError && d.metadata) && w.writable(path, diag.removes):
+	case held && !free && w.writable(path, diag.removes):
 		return opWrite
-	case metadata && w.owned(path):
+	case diag.kind == readOnlyError && (free || held && diag.metadata) && w.owned(path):
 		return opMetadata
+	case diag.kind == accessError && d.privileges && w.privileged(path):
+		return opPrivilege
 	}
 	return ""
 }

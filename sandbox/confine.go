@@ -50,6 +50,7 @@ type Confined struct {
 	undone  []policy.Undone
 	unsure  bool // the guard could not do its work
 	cwd     string
+	said    mentions
 	unwatch func() bool
 }
 
@@ -155,7 +156,7 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	c.cwd = workingDirectory(cmd)
+	c.cwd, c.said = workingDirectory(cmd), mentionsOf(cmd.Args, cmd.Environ())
 	c.remember()
 	tree, err := startTree(cmd, c.begin)
 	if err != nil && c.guard != nil {
@@ -242,7 +243,7 @@ func (c *Confined) Kill(grace time.Duration) {
 func (c *Confined) Argv(argv []string, dir string) ([]string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cwd = dir
+	c.cwd, c.said = dir, mentionsOf(argv, os.Environ())
 	return c.restriction.argv(argv, dir)
 }
 
@@ -260,7 +261,7 @@ func (c *Confined) Argv(argv []string, dir string) ([]string, bool) {
 // is known to have run, except for a [Runner], which can tell only here.
 func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) (policy.Confinement, error) {
 	c.mu.Lock()
-	cwd, ran := c.cwd, c.inner != nil
+	cwd, said, ran := c.cwd, c.said, c.inner != nil
 	undone, unsure := c.undone, c.unsure
 	c.mu.Unlock()
 	confinement := c.Confinement()
@@ -281,6 +282,8 @@ func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) (policy
 		owned:      hostCouldChangeMetadata,
 		sealed:     onReadOnlyFileSystem,
 		runnable:   hostCouldRun,
+		privileged: hostNeedsPrivilege,
+		said:       said,
 		sameDevice: onSameDevice,
 	})
 	confinement.Denied, confinement.Op = verdict.denied, verdict.op

@@ -15,6 +15,7 @@ const (
 	crossDeviceError                  // EXDEV
 	permissionError                   // EPERM
 	busyError                         // EBUSY
+	unnamedError                      // a program's own words, without an error's name
 )
 
 // diagnostic is one line of a command's stderr that speaks of such an error.
@@ -25,8 +26,12 @@ type diagnostic struct {
 	// removes: the line speaks of removing or renaming, which is a matter of
 	// the directory and not of the file.
 	removes bool
+	// metadata: it speaks of a mode, an owner or times.
+	metadata bool
 	// tells: the wording alone, without a path, speaks of a file.
 	tells bool
+	// foreign: it speaks of something else than a file.
+	foreign bool
 }
 
 // errorForms are the ways in which programs spell the errors: their names, and
@@ -55,13 +60,21 @@ var errorForms = []struct {
 
 // fileForms speak of a file that could not be written, without an error's
 // name.
-var fileForms = regexp.MustCompile(`unable to open database|attempt to write a readonly database|insufficient permission for adding an object to repository database`)
+var fileForms = regexp.MustCompile(`unable to open database|attempt to write a readonly database|insufficient permission for adding an object to repository database` +
+	`|unable to create temporary (?:object directory|file)|^curl: \(23\) `)
+
+// foreignForms speak of what is no file: mounts, processes, sockets, users.
+var foreignForms = regexp.MustCompile(`^(?:\S*/)?(?:u?mount|chroot|unshare|nsenter|pivot_root|kill|pkill|su|sudo|ping|ssh|docker|nice|renice|ionice|chrt|setpriv|capsh|ip|iptables|hostname|date|dmesg|sysctl|modprobe|insmod): ` +
+	`|: kill: |\b(?:syscall: '(?:listen|bind|connect|kill|setuid)'|listen (?:EACCES|EPERM)|bind (?:EACCES|EPERM)|connect (?:EACCES|EPERM))`)
+
+// metadataForms speak of what belongs to a file and is not its content.
+var metadataForms = regexp.MustCompile(`(?i)\b(?:chmod|chown|chgrp|utimes?|utimensat|lchown|fchmod|touch|setxattr|permissions|ownership|owner|times|mode|attributes?|zugriffsrechte|eigentümer|besitzer|gruppe|zeiten|permissions|propriétaire)\b|Zugriffsrechte|setting times|setzen der Zeiten`)
 
 // fileTells are wordings of an error that come from file operations: those of
 // Rust and Python, and the codes that Node prints.
-var fileTells = regexp.MustCompile(`\(os error (13|18|30)\)|\[Errno (13|18|30)\]|\b(code|errno:?) '?(EACCES|EROFS|EXDEV)\b`)
+var fileTells = regexp.MustCompile(`\(os error (13|18|30)\)|\[Errno (18|30)\]|\b(code|errno:?) '?(EACCES|EROFS|EXDEV)\b`)
 
-var removing = regexp.MustCompile(`(?i)\b(remove|removing|unlink|unlinkat|rmdir|rename|renaming|move|moving|delete|deleting)\b`)
+var removing = regexp.MustCompile(`(?i)\b(remove|removing|unlink|unlinkat|rmdir|rename|renaming|move|moving|delete|deleting|entfernen|verschieben|löschen|umbenennen|supprimer|déplacer|eliminar|borrar|mover)\b`)
 
 const (
 	// mostText and mostLines bound the work on a flood; its end counts.
@@ -90,8 +103,12 @@ func diagnoseLine(line string, before []string) (diagnostic, bool) {
 		if at == nil || !isStatement(line[at[1]:]) {
 			continue
 		}
-		diag := diagnostic{kind: form.kind, removes: removing.MatchString(line), tells: fileTells.MatchString(line)}
+		diag := diagnostic{kind: form.kind, removes: removing.MatchString(line), tells: fileTells.MatchString(line), metadata: metadataForms.MatchString(line)}
+		if foreignForms.MatchString(line) {
+			return diagnostic{kind: form.kind, foreign: true}, true
+		}
 		diag.paths = pathsAround(line[:at[0]], line[at[1]:])
+		diag.foreign = len(diag.paths) == 0 && !isLabel(line[:at[0]])
 		if len(diag.paths) == 0 && isBare(line[:at[0]]) {
 			diag.paths = quotedBefore(before)
 		}
@@ -99,7 +116,7 @@ func diagnoseLine(line string, before []string) (diagnostic, bool) {
 		return diag, true
 	}
 	if fileForms.MatchString(line) {
-		return diagnostic{kind: accessError, paths: quoted(line), tells: true}, true
+		return diagnostic{kind: unnamedError, paths: quoted(line), tells: fileTell(line)}, true
 	}
 	return diagnostic{}, false
 }
@@ -108,6 +125,9 @@ func diagnoseLine(line string, before []string) (diagnostic, bool) {
 // end, a path behind a colon, a call behind a comma, a position, a number.
 // "Permission denied (publickey)" and "permission denied while trying to
 // connect" are other things.
+// fileTell reports a form that means a denial even without any path.
+func fileTell(line string) bool { return !strings.HasPrefix(line, "curl: ") }
+
 var continuations = regexp.MustCompile(`^(\.?$|[:;,] ?\S|\)|'|"| @ | \(os error| \[| - | at \S+ line \d|: )`)
 
 func isStatement(after string) bool { return continuations.MatchString(after) }
@@ -115,6 +135,12 @@ func isStatement(after string) bool { return continuations.MatchString(after) }
 // isBare reports that the error stands alone on its line, as in "Caused by:"
 // chains.
 func isBare(before string) bool { return strings.Trim(before, " \t0123456789:") == "" }
+
+// isLabel reports that nothing but a label stands before an error, so that it
+// is about the command as a whole.
+func isLabel(before string) bool { return label.MatchString(before) }
+
+var label = regexp.MustCompile(`^(?:[\w./-]+: ?|\S*Error: \[Errno \d+\] |\S*: line \d+: )*$`)
 
 func quotedBefore(lines []string) []string {
 	for _, line := range slices.Backward(lines) {
@@ -166,10 +192,13 @@ func unquotedAfter(after string) (string, bool) {
 	return path, isPlausible(path)
 }
 
+// verbs introduce a path without marks around it.
+var verbs = regexp.MustCompile(`(?:^|[ :])(?:cannot|can't|could not|couldn't|unable to|failed to) (?:[a-z]+ ){1,5}(\S+)$`)
+
 var (
 	shellPrefix = regexp.MustCompile(`^(?:\S*/)?(?:ba|da|z|k|mk|a)?sh ?(?:: \pL+ \d+ ?|: \d+|:\d+)?$`)
 	// namers are programs that print "program: name: error".
-	namers = regexp.MustCompile(`^(?:\S*/)?(?:tee|touch|cp|sort|split|csplit|tar|sed|g?awk|mawk|dd|install|patch|gzip|xz|wget|truncate|ed|rm|mkdir)$`)
+	namers = regexp.MustCompile(`^(?:\S*/)?(?:tee|touch|cp|sort|split|csplit|tar|sed|g?awk|mawk|dd|install|patch|gzip|xz|wget|truncate|ed|rm|mkdir|shred|zip|unzip|cpio|rsync)$`)
 )
 
 // unquotedBefore reads "program: verb phrase path: error". The last part is
@@ -183,13 +212,22 @@ func unquotedBefore(before string) []string {
 	if rest, ok := strings.CutPrefix(last, "cannot create "); ok && shellPrefix.MatchString(prefix) && isPlausible(rest) {
 		return []string{rest}
 	}
+	if first, path, ok := strings.Cut(prefix, ": "); ok && colon && namers.MatchString(first) && isPlausible(path) && !isRooted(last) {
+		return []string{path} // program: path: what it could not do
+	}
 	if isRooted(last) && isPlausible(last) {
 		return append([]string{last}, rootedWords(last)...)
 	}
 	if colon && isPlausible(last) && !strings.Contains(last, " /") && (shellPrefix.MatchString(prefix) || namers.MatchString(prefix)) {
 		return []string{last}
 	}
-	return rootedWords(last)
+	if paths := rootedWords(last); len(paths) > 0 {
+		return paths
+	}
+	if m := verbs.FindStringSubmatch(before); m != nil && isPlausible(m[1]) {
+		return []string{m[1]}
+	}
+	return nil
 }
 
 // rootedWords returns the words that are certainly paths, the last first.

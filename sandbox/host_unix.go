@@ -14,13 +14,31 @@ import (
 func hostCouldWrite(path string, remove bool) bool {
 	there := existing(path)
 	switch {
+	case madeByKernel(there):
+		info, err := os.Stat(path)
+		return err == nil && !remove && info.Mode().Perm()&0o222 != 0 && unix.Access(path, unix.W_OK) == nil
 	case there != path:
-		return unix.Access(there, unix.W_OK|unix.X_OK) == nil
+		info, err := os.Stat(there)
+		return err == nil && info.IsDir() && unix.Access(there, unix.W_OK|unix.X_OK) == nil
+	case remove && isFull(path):
+		return false
 	case remove:
 		return unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK) == nil
 	default:
 		return unix.Access(path, unix.W_OK) == nil
 	}
+}
+
+// isFull reports a directory that is not empty, which nobody can remove at
+// once.
+func isFull(path string) bool {
+	dir, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(1)
+	return len(names) > 0
 }
 
 // hostCouldChangeMetadata reports whether this process may change the mode and
@@ -43,4 +61,31 @@ func hostCouldRun(path string) bool {
 func onSameDevice(a, b string) bool {
 	var sa, sb unix.Stat_t
 	return unix.Stat(existing(a), &sa) == nil && unix.Stat(existing(b), &sb) == nil && sa.Dev == sb.Dev
+}
+
+// hostNeedsPrivilege reports whether root may open path only because it is
+// privileged: the mode of the file, or of a directory on the way, does not let
+// its user.
+func hostNeedsPrivilege(path string) bool {
+	if os.Geteuid() != 0 {
+		return false
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		var st unix.Stat_t
+		if unix.Stat(at, &st) != nil {
+			return false
+		}
+		mode := uint32(st.Mode)
+		if st.Uid == 0 {
+			mode >>= 6
+		} else if st.Gid == 0 {
+			mode >>= 3
+		}
+		switch isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR; {
+		case isDir && mode&1 == 0, at == path && (mode&4 == 0 || mode&2 == 0), at == filepath.Dir(path) && mode&2 == 0:
+			return true
+		case at == filepath.Dir(at):
+			return false
+		}
+	}
 }

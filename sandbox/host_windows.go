@@ -4,5 +4,6 @@ package sandbox
 func hostCouldWrite(string, bool) bool    { return false }
 func hostCouldChangeMetadata(string) bool { return false }
 func hostCouldRun(string) bool            { return false }
+func hostNeedsPrivilege(string) bool      { return false }
 func onSameDevice(string, string) bool    { return false }
 func onReadOnlyFileSystem(string) bool    { return true }

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -93,7 +96,7 @@ func (p place) files() string {
 			if err != nil {
 				return nil
 			}
-			if name := d.Name(); name == "objects" || name == ".gc" || name == "gc" || name == "logs" || name == "__pycache__" {
+			if name := d.Name(); name == "objects" || name == ".gc" || name == "gc" || name == "logs" || name == "__pycache__" || name == "telemetry" {
 				return fs.SkipDir
 			}
 			info, err := d.Info()
@@ -129,30 +132,64 @@ func runAll(only string, to io.Writer) error {
 	if os.Getuid() != 0 {
 		user = "user"
 	}
-	for _, command := range commands(only) {
-		free, err := run(command, "C", nil)
-		if err != nil {
-			return err
+	list := commands(only)
+	found := make([][]row, len(list))
+	errs := make([]error, len(list))
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range goruntime.NumCPU() {
+		group.Go(func() {
+			for i := range next {
+				found[i], errs[i] = runEverywhere(list[i], user)
+			}
+		})
+	}
+	for i := range list {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+	for i := range list {
+		for _, r := range found[i] {
+			errs = append(errs, enc.Encode(r))
 		}
-		for _, backend := range sandbox.Backends() {
-			for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite} {
-				for _, locale := range []string{"C", "de_DE.UTF-8"} {
-					got, err := run(command, locale, func(p place) sandbox.Policy {
-						return sandbox.Policy{Scope: policy.Scope{Mode: mode, Root: p.root, Temp: p.temp}, Chain: sandbox.Chain{Backends: []string{backend}}}
-					})
-					if err != nil {
-						return fmt.Errorf("%s: %w", command, err)
-					}
-					r := row{Command: command, Backend: backend, Mode: mode.String(), User: user, Locale: locale, Exit: got.exit, Signal: int(got.signal),
-						Stderr: got.stderr, Denied: wasDenied(command, got, free), Said: got.seen.Denied, Confidence: string(got.seen.Confidence), Path: got.seen.Path}
-					if err := enc.Encode(r); err != nil {
-						return err
-					}
+		if errs[i] != nil {
+			return fmt.Errorf("%s: %w", list[i], errs[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// runEverywhere runs one command in all ways.
+func runEverywhere(command, user string) ([]row, error) {
+	free, err := run(command, "C", nil)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, backend := range sandbox.Backends() {
+		for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite} {
+			for _, locale := range localesFor(backend, mode) {
+				got, err := run(command, locale, func(p place) sandbox.Policy {
+					return sandbox.Policy{Scope: policy.Scope{Mode: mode, Root: p.root, Temp: p.temp}, Chain: sandbox.Chain{Backends: []string{backend}}}
+				})
+				if err != nil {
+					return nil, err
 				}
+				rows = append(rows, row{Command: command, Backend: backend, Mode: mode.String(), User: user, Locale: locale, Exit: got.exit, Signal: int(got.signal),
+					Stderr: got.stderr, Denied: wasDenied(command, got, free), Said: got.seen.Denied, Confidence: string(got.seen.Confidence), Path: got.seen.Path})
 			}
 		}
 	}
-	return nil
+	return rows, nil
+}
+
+// localesFor spreads the other language over backends and modes.
+func localesFor(backend string, mode policy.Mode) []string {
+	if (backend == "bwrap") == (mode == policy.ReadOnly) {
+		return []string{"C", "de_DE.UTF-8"}
+	}
+	return []string{"C"}
 }
 
 // wasDenied is the label. A command that hides its failure left other files.
