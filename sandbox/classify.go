@@ -49,8 +49,8 @@ type world struct {
 	said mentions
 	// resolve makes a path from a diagnostic canonical, as far as it exists.
 	resolve func(cwd, path string) string
-	// writable: the host's user may write or create it, or remove it.
-	writable func(path string, remove bool) bool
+	// writable: the host's user may have that effect on it.
+	writable func(path string, how effect) bool
 	// owned: the host's user may change its mode and times.
 	owned func(path string) bool
 	// sealed: it lies on a file system that is mounted read-only.
@@ -61,6 +61,28 @@ type world struct {
 	privileged func(path string) bool
 	// sameDevice: both lie on one file system.
 	sameDevice func(a, b string) bool
+}
+
+// effect is what was to become of a path.
+type effect uint8
+
+const (
+	writeFile  effect = iota // written, or created in its directory
+	makePath                 // created with the directories above it
+	removePath               // taken out of its directory
+	removeDir                // the same, if it is empty
+)
+
+func (d diagnostic) effect() effect {
+	switch {
+	case d.rmdir:
+		return removeDir
+	case d.removes:
+		return removePath
+	case d.makes:
+		return makePath
+	}
+	return writeFile
 }
 
 // verdict is what classify concludes; the zero value is no denial.
@@ -185,7 +207,7 @@ func (w world) refused(diag diagnostic, path string, d denials) string {
 	held := where == policy.Outside || where == policy.Protected && d.protected
 	free := diag.kind == readOnlyError && d.metadata // only metadata are refused so
 	switch {
-	case held && !free && w.writable(path, diag.removes):
+	case held && !free && w.writable(path, diag.effect()):
 		return opWrite
 	case diag.kind == readOnlyError && (free || held && diag.metadata) && w.owned(path):
 		return opMetadata

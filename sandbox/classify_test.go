@@ -25,7 +25,7 @@ func testWorld() world {
 			}
 			return filepath.ToSlash(filepath.Clean(path))
 		},
-		writable:   func(path string, _ bool) bool { return own(path) },
+		writable:   func(path string, _ effect) bool { return own(path) },
 		owned:      own,
 		sealed:     func(path string) bool { return strings.HasPrefix(path, "/sealed") },
 		runnable:   func(path string) bool { return !strings.HasSuffix(path, ".txt") },

@@ -26,6 +26,10 @@ type diagnostic struct {
 	// removes: the line speaks of removing or renaming, which is a matter of
 	// the directory and not of the file.
 	removes bool
+	// rmdir: only an empty directory can be removed so.
+	rmdir bool
+	// makes: it speaks of a directory that is made, with those above it.
+	makes bool
 	// metadata: it speaks of a mode, an owner or times.
 	metadata bool
 	// tells: the wording alone, without a path, speaks of a file.
@@ -65,7 +69,7 @@ var fileForms = regexp.MustCompile(`unable to open database|attempt to write a r
 
 // foreignForms speak of what is no file: mounts, processes, sockets, users.
 var foreignForms = regexp.MustCompile(`^(?:\S*/)?(?:u?mount|chroot|unshare|nsenter|pivot_root|kill|pkill|su|sudo|ping|ssh|docker|nice|renice|ionice|chrt|setpriv|capsh|ip|iptables|hostname|date|dmesg|sysctl|modprobe|insmod): ` +
-	`|: kill: |\b(?:syscall: '(?:listen|bind|connect|kill|setuid)'|listen (?:EACCES|EPERM)|bind (?:EACCES|EPERM)|connect (?:EACCES|EPERM))`)
+	`|: (?:kill|ulimit): |\b(?:syscall: '(?:listen|bind|connect|kill|setuid)'|listen (?:EACCES|EPERM)|bind (?:EACCES|EPERM)|connect (?:EACCES|EPERM))`)
 
 // metadataForms speak of what belongs to a file and is not its content.
 var metadataForms = regexp.MustCompile(`(?i)\b(?:chmod|chown|chgrp|utimes?|utimensat|lchown|fchmod|touch|setxattr|permissions|ownership|owner|times|mode|attributes?|zugriffsrechte|eigentümer|besitzer|gruppe|zeiten|permissions|propriétaire)\b|Zugriffsrechte|setting times|setzen der Zeiten`)
@@ -75,6 +79,8 @@ var metadataForms = regexp.MustCompile(`(?i)\b(?:chmod|chown|chgrp|utimes?|utime
 var fileTells = regexp.MustCompile(`\(os error (13|18|30)\)|\[Errno (18|30)\]|\b(code|errno:?) '?(EACCES|EROFS|EXDEV)\b`)
 
 var removing = regexp.MustCompile(`(?i)\b(remove|removing|unlink|unlinkat|rmdir|rename|renaming|move|moving|delete|deleting|entfernen|verschieben|löschen|umbenennen|supprimer|déplacer|eliminar|borrar|mover)\b`)
+
+var making = regexp.MustCompile(`(?i)\b(?:mkdir\w*|director(?:y|ies)|verzeichnis\w*|répertoire|directorio|makedirs)\b`)
 
 const (
 	// mostText and mostLines bound the work on a flood; its end counts.
@@ -103,7 +109,8 @@ func diagnoseLine(line string, before []string) (diagnostic, bool) {
 		if at == nil || !isStatement(line[at[1]:]) {
 			continue
 		}
-		diag := diagnostic{kind: form.kind, removes: removing.MatchString(line), tells: fileTells.MatchString(line), metadata: metadataForms.MatchString(line)}
+		diag := diagnostic{kind: form.kind, removes: removing.MatchString(line), tells: fileTells.MatchString(line), metadata: metadataForms.MatchString(line),
+			rmdir: strings.HasPrefix(line, "rmdir: "), makes: making.MatchString(line)}
 		if foreignForms.MatchString(line) {
 			return diagnostic{kind: form.kind, foreign: true}, true
 		}
@@ -193,12 +200,12 @@ func unquotedAfter(after string) (string, bool) {
 }
 
 // verbs introduce a path without marks around it.
-var verbs = regexp.MustCompile(`(?:^|[ :])(?:cannot|can't|could not|couldn't|unable to|failed to) (?:[a-z]+ ){1,5}(\S+)$`)
+var verbs = regexp.MustCompile(`(?:^|[ :])(?:cannot|can't|could not|couldn't|unable to|failed to) (?:[a-z]+ ){1,5}(\S+)$|\bkann (?:\S+ ){0,2}(\S+) nicht (?:erstellen|öffnen|schreiben|anlegen)$`)
 
 var (
 	shellPrefix = regexp.MustCompile(`^(?:\S*/)?(?:ba|da|z|k|mk|a)?sh ?(?:: \pL+ \d+ ?|: \d+|:\d+)?$`)
 	// namers are programs that print "program: name: error".
-	namers = regexp.MustCompile(`^(?:\S*/)?(?:tee|touch|cp|sort|split|csplit|tar|sed|g?awk|mawk|dd|install|patch|gzip|xz|wget|truncate|ed|rm|mkdir|shred|zip|unzip|cpio|rsync)$`)
+	namers = regexp.MustCompile(`^(?:\S*/)?(?:tee|touch|cp|sort|split|csplit|tar|sed|g?awk|mawk|dd|install|patch|gzip|xz|wget|truncate|ed|rm|mkdir|cat|head|tail|grep|egrep|wc|cmp|diff|od|cut|ls|find|shred|zip|unzip|cpio|rsync)$`)
 )
 
 // unquotedBefore reads "program: verb phrase path: error". The last part is
@@ -224,8 +231,8 @@ func unquotedBefore(before string) []string {
 	if paths := rootedWords(last); len(paths) > 0 {
 		return paths
 	}
-	if m := verbs.FindStringSubmatch(before); m != nil && isPlausible(m[1]) {
-		return []string{m[1]}
+	if m := verbs.FindStringSubmatch(before); m != nil && isPlausible(m[1]+m[2]) {
+		return []string{m[1] + m[2]}
 	}
 	return nil
 }

@@ -9,24 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostCouldWrite reports whether this process, unconfined, may write the file,
-// create what is missing of it, or, with remove, take it out of its directory.
-func hostCouldWrite(path string, remove bool) bool {
+// hostCouldWrite reports whether this process, unconfined, may have that effect
+// on path.
+func hostCouldWrite(path string, how effect) bool {
 	there := existing(path)
+	removes := how == removePath || how == removeDir
 	switch {
 	case madeByKernel(there):
 		info, err := os.Stat(path)
-		return err == nil && !remove && info.Mode().Perm()&0o222 != 0 && unix.Access(path, unix.W_OK) == nil
+		return err == nil && !removes && info.Mode().Perm()&0o222 != 0 && unix.Access(path, unix.W_OK) == nil
 	case there != path:
-		info, err := os.Stat(there)
-		return err == nil && info.IsDir() && unix.Access(there, unix.W_OK|unix.X_OK) == nil
-	case remove && isFull(path):
+		return (how == makePath || there == filepath.Dir(path)) && isDir(there) && unix.Access(there, unix.W_OK|unix.X_OK) == nil
+	case how == removeDir && isFull(path):
 		return false
-	case remove:
+	case removes:
 		return unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK) == nil
 	default:
 		return unix.Access(path, unix.W_OK) == nil
 	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // isFull reports a directory that is not empty, which nobody can remove at
@@ -67,12 +72,14 @@ func onSameDevice(a, b string) bool {
 // privileged: the mode of the file, or of a directory on the way, does not let
 // its user.
 func hostNeedsPrivilege(path string) bool {
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 || madeByKernel(existing(path)) {
 		return false
 	}
 	for at := path; ; at = filepath.Dir(at) {
 		var st unix.Stat_t
-		if unix.Stat(at, &st) != nil {
+		if err := unix.Stat(at, &st); err == unix.ENOENT && at == path {
+			continue // it was to be created
+		} else if err != nil {
 			return false
 		}
 		mode := uint32(st.Mode)

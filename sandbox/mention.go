@@ -29,7 +29,7 @@ func mentionsOf(argv, env []string) mentions {
 	var m mentions
 	expand := expanderOf(env)
 	for _, arg := range argv[min(1, len(argv)):] {
-		words := strings.FieldsFunc(expand.Replace(arg), func(r rune) bool { return strings.ContainsRune(splitters, r) })
+		words := strings.FieldsFunc(expand.Replace(arg+"\n"), func(r rune) bool { return strings.ContainsRune(splitters, r) })
 		for i, word := range words {
 			if i > 0 && changes.MatchString(words[i-1]) {
 				m.dirs = appendOnce(m.dirs, word)
@@ -68,7 +68,7 @@ func expanderOf(env []string) *strings.Replacer {
 		if !ok || !filepath.IsAbs(value) || strings.ContainsAny(value, ":\n") {
 			continue
 		}
-		pairs = append(pairs, "${"+name+"}", value, "$"+name+"/", value+"/", "$"+name+" ", value+" ", `$`+name+`"`, value+`"`, "$"+name+"'", value+"'", "$"+name+";", value+";",
+		pairs = append(pairs, "${"+name+"}", value, "$"+name+"/", value+"/", "$"+name+" ", value+" ", `$`+name+`"`, value+`"`, "$"+name+"'", value+"'", "$"+name+";", value+";", "$"+name+"\n", value+"\n",
 			`process.env.`+name+`+"`, value, `$ENV{`+name+`}`, value, `ENVIRON["`+name+`"] "`, value)
 		if name == "HOME" {
 			pairs = append(pairs, " ~/", " "+value+"/", ">~/", ">"+value+"/")

@@ -26,7 +26,7 @@ type place struct{ base, root, out, temp, home string }
 
 // setup makes what the commands work on.
 const setup = `set -e
-mkdir ws out tmp home; mkdir ws/d ws/repo ws/readonly ws/mod ws/np ws/pkg out/dir out/empty
+mkdir ws out tmp home; mkdir -p home/.config/go; mkdir ws/d ws/repo ws/readonly ws/mod ws/np ws/pkg out/dir out/empty
 cd ws
 echo inside > f; echo x > d/x; echo '#!/bin/sh' > script.sh; chmod 644 script.sh
 echo secret > secret.txt; chmod 000 secret.txt; echo r > readonly.txt; chmod 444 readonly.txt; chmod 555 readonly
