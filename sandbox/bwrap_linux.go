@@ -207,9 +207,10 @@ func (r *bwrapRestriction) argv(argv []string, dir string) ([]string, bool) {
 }
 
 // failure recognises the runner's own complaint, with which it exits 1 before
-// the command runs.
+// the command runs. That it cannot enter the directory or execute the program
+// is the caller's mistake, as it would be outside.
 func (r *bwrapRestriction) failure(stderr []byte, exit int, sig syscall.Signal) error {
-	return signature{exits: []int{1}, line: bwrapComplaint}.failure(stderr, exit, sig)
+	return signature{exits: []int{1}, line: bwrapComplaint, callers: bwrapStartError}.failure(stderr, exit, sig)
 }
 
 // options are the profile and what only our own start can give.

@@ -24,8 +24,10 @@ type Runner struct {
 	Name string
 	// Argv is the runner's command line up to the command. Argv[0] is an
 	// absolute path. {mode}, {root}, {temp} and {dir} stand for the call's mode,
-	// workspace, temporary directory and working directory; an argument with
-	// {writable} is repeated for each directory that may be written.
+	// workspace, temporary directory and working directory. An argument with
+	// {writable} is repeated for each directory that may be written, the
+	// temporary one included, and one with {device} for each device; so a flag
+	// and its value are one argument, as in --rw={writable}.
 	Argv []string
 	// FailureExits are the exit codes with which it ends when the command never
 	// ran. Default: none, so that its failures cannot be told from the
@@ -35,7 +37,7 @@ type Runner struct {
 	// stderr. Needed with FailureExits.
 	FailureLine string
 	// InfoLines are whole lines that it may write at any time and that mean
-	// nothing. Default: none.
+	// nothing. Default: none; LaunchNotice is always one.
 	InfoLines []string
 	// Ungoverned names what it does not govern, as in
 	// [policy.Confinement.Reasons]. Default: nil, everything there is a name
@@ -86,14 +88,17 @@ func (b runnerBackend) key() string             { return strings.Join(b.Argv, "\
 func (b runnerBackend) forget()                 { runnersSeen.Delete(b.key()) }
 func (b runnerBackend) known(policy.Scope) bool { _, seen := runnersSeen.Load(b.key()); return seen }
 func (b runnerBackend) signature() signature {
-	s := signature{exits: b.FailureExits, info: b.InfoLines}
+	s := signature{exits: b.FailureExits, info: append(slices.Clone(b.InfoLines), LaunchNotice)}
 	if b.FailureLine != "" {
 		s.line = regexp.MustCompile(b.FailureLine)
 	}
 	return s
 }
 
-func (b runnerBackend) probe(ctx context.Context, _ policy.Scope, limit time.Duration) error {
+func (b runnerBackend) probe(ctx context.Context, s policy.Scope, limit time.Duration) error {
+	if err := b.checkPlace(s); err != nil {
+		return err // before it is executed, unconfined
+	}
 	if b.known(policy.Scope{}) {
 		return nil
 	}
@@ -125,11 +130,20 @@ func (b runnerBackend) prepare(s policy.Scope, roots policy.Roots) (restriction,
 	if err := checkRoot(s.Root); err != nil {
 		return nil, err
 	}
-	s.Mode = max(s.Mode, policy.ReadOnly)
-	if reachable(policy.WritableRoots(policy.Scope{Mode: policy.WorkspaceWrite, Root: s.Root, Temp: s.Temp, Extra: s.Extra}), resolvePath("/", b.Argv[0])) {
-		return nil, fmt.Errorf("%s lies where commands may write, so that it may be anything; install it elsewhere", b.Argv[0])
+	if err := b.checkPlace(s); err != nil {
+		return nil, err
 	}
 	return &runnerRestriction{b, s, roots}, nil
+}
+
+// checkPlace refuses a runner that a command could have put there, in this
+// call's mode or another.
+func (b runnerBackend) checkPlace(s policy.Scope) error {
+	roots := policy.WritableRoots(policy.Scope{Mode: policy.WorkspaceWrite, Root: s.Root, Temp: s.Temp, Extra: s.Extra})
+	if reachable(roots, b.Argv[0]) || reachable(roots, resolvePath("/", b.Argv[0])) {
+		return fmt.Errorf("%s lies where commands may write, so that it may be anything; install it elsewhere", b.Argv[0])
+	}
+	return nil
 }
 
 type runnerRestriction struct {
@@ -148,20 +162,31 @@ func (r *runnerRestriction) start(cmd *exec.Cmd) (inner, error) {
 }
 
 func (r *runnerRestriction) argv(argv []string, dir string) ([]string, bool) {
-	fill := strings.NewReplacer("{mode}", r.scope.Mode.String(), "{root}", r.scope.Root, "{temp}", r.scope.Temp, "{dir}", dir)
+	words := []string{"{mode}", r.scope.Mode.String(), "{root}", r.scope.Root, "{temp}", r.scope.Temp, "{dir}", dir}
 	var all []string
 	for _, arg := range r.runner.Argv {
-		if !strings.Contains(arg, "{writable}") {
-			all = append(all, fill.Replace(arg))
-			continue
-		}
-		for _, dir := range r.roots.Dirs {
-			if _, err := os.Stat(dir); err == nil {
-				all = append(all, strings.ReplaceAll(fill.Replace(arg), "{writable}", dir))
-			}
+		switch {
+		case strings.Contains(arg, "{writable}"):
+			all = append(all, repeated(arg, "{writable}", r.roots.Dirs, words)...)
+		case strings.Contains(arg, "{device}"):
+			all = append(all, repeated(arg, "{device}", r.roots.Devices, words)...)
+		default:
+			all = append(all, strings.NewReplacer(words...).Replace(arg))
 		}
 	}
 	return append(all, argv...), true
+}
+
+// repeated is an argument once for each path that is there. All is replaced at
+// one time: a path may read like a placeholder.
+func repeated(arg, placeholder string, paths, words []string) []string {
+	var all []string
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			all = append(all, strings.NewReplacer(append(slices.Clone(words), placeholder, path)...).Replace(arg))
+		}
+	}
+	return all
 }
 
 func (r *runnerRestriction) denials() denials { return denials{access: true, readOnly: true} }

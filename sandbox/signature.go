@@ -16,11 +16,18 @@ import (
 type signature struct {
 	exits []int
 	line  *regexp.Regexp
-	info  []string // whole lines that mean nothing
+	// callers are lines about a command that nothing could have started.
+	callers *regexp.Regexp
+	info    []string // whole lines that mean nothing
 }
 
-// bwrapComplaint is how bubblewrap begins its own lines.
-var bwrapComplaint = regexp.MustCompile(`^bwrap: `)
+var (
+	// bwrapComplaint is how bubblewrap begins its own lines.
+	bwrapComplaint = regexp.MustCompile(`^bwrap: `)
+	// bwrapStartError is how it tells of a directory or a program that cannot
+	// be used.
+	bwrapStartError = regexp.MustCompile(`^bwrap: (execvp |Can't chdir to )`)
+)
 
 // failure returns the runner's words if it failed.
 func (s signature) failure(stderr []byte, exit int, sig syscall.Signal) error {
@@ -32,6 +39,8 @@ func (s signature) failure(stderr []byte, exit int, sig syscall.Signal) error {
 		line = strings.TrimRight(line, "\r\n")
 		switch {
 		case line == "" || slices.Contains(s.info, line):
+		case s.callers != nil && s.callers.MatchString(line):
+			return nil
 		case s.line.MatchString(line):
 			words = append(words, line)
 		default:

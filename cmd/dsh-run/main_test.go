@@ -30,11 +30,12 @@ func TestScripts(t *testing.T) {
 // TestKernelScripts runs each script with each backend alone; a script tells
 // them apart by conditions of their names.
 func TestKernelScripts(t *testing.T) {
-	launcher := buildLauncher(t)
+	launcher, command := buildLauncher(t), buildCommand(t)
 	for _, backend := range sandbox.Backends() {
 		t.Run(backend, func(t *testing.T) {
 			needBackend(t, backend)
 			runScripts(t, func(kernel bool) bool { return kernel }, backend, func(env *testscript.Env) error {
+				env.Setenv("DSH_RUN", command)
 				env.Setenv("PATH", launcher+string(filepath.ListSeparator)+env.Getenv("PATH"))
 				return errors.Join(setUp(env), chooseBackend(env, backend))
 			})
@@ -173,4 +174,20 @@ func buildLauncher(t *testing.T) string {
 		t.Fatalf("build the launcher: %v\n%s", err, out)
 	}
 	return dir
+}
+
+// buildCommand returns the path of this command where no command may write, as
+// it is installed.
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(outsideOfTemp, "dsh-run-command-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "dsh-run")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build the command: %v\n%s", err, out)
+	}
+	return path
 }
