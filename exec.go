@@ -73,7 +73,7 @@ func (s *Session) Exec(ctx context.Context, cmd *exec.Cmd) (ExecEnd, error) {
 	}
 	defer done()
 	state := s.Permissions().State()
-	scope := policy.Scope{Mode: state.Mode, Root: state.Root, Temp: s.Log().TempDir(), Extra: s.reach.extra}
+	scope := policy.Scope{Mode: state.Mode, Root: state.Root, Temp: s.Log().TempDir(), Extra: s.reach.extra, Worktree: state.Worktree}
 	if err := s.reach.check(scope); err != nil {
 		return ExecEnd{}, err
 	}

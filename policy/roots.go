@@ -20,6 +20,9 @@ type Scope struct {
 	// Extra are directories that workspace-write may also change, such as a
 	// cache. Default: none, since a shared cache can be poisoned.
 	Extra []string
+	// Worktree is set where Root is a linked work tree of git; workspace-write
+	// may then change what commits need of its repository. Default: none.
+	Worktree *Worktree
 	// Protected replaces DefaultProtected. Default: nil, the default list.
 	Protected []string
 }
@@ -69,6 +72,10 @@ func WritableRoots(s Scope) Roots {
 		r.Protected = append(r.Protected, filepath.Join(s.Root, filepath.FromSlash(p)))
 	}
 	r.Pinned = []string{filepath.Join(s.Root, ".git")}
+	if s.Worktree != nil {
+		r.Dirs = append(r.Dirs, s.Worktree.dirs()...)
+		r.Protected = append(r.Protected, s.Worktree.protected(s.Root)...)
+	}
 	return r
 }
 

@@ -59,7 +59,7 @@ func Begin(log *session.Log, mode Mode, approval Approval, by string, o *Options
 		if o != nil {
 			preset = o.Preset
 		}
-		err = s.begin(mode, approval, preset, by)
+		err = s.begin(mode, approval, preset, by, FindWorktree(s.State().Root))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("begin the permissions of session %s: %w", log.ID(), err)
@@ -69,7 +69,7 @@ func Begin(log *session.Log, mode Mode, approval Approval, by string, o *Options
 
 // begin writes the first setting of both knobs, and the preset where one names
 // the pair.
-func (s *Session) begin(mode Mode, approval Approval, preset, by string) error {
+func (s *Session) begin(mode Mode, approval Approval, preset, by string, tree *Worktree) error {
 	if s.begun() {
 		return errors.New("its log has permissions already")
 	}
@@ -78,6 +78,11 @@ func (s *Session) begin(mode Mode, approval Approval, preset, by string) error {
 	}
 	if err := s.admits(mode); err != nil {
 		return err
+	}
+	if tree != nil {
+		if _, err := s.log.Append(session.SandboxWorktree, tree); err != nil {
+			return err
+		}
 	}
 	if err := s.write(session.SandboxMode, mode, by); err != nil {
 		return err

@@ -19,6 +19,9 @@ type State struct {
 	Preset string
 	// Root is the workspace: the session's immutable working directory.
 	Root string
+	// Worktree is set where Root was a linked work tree of git when the session
+	// began.
+	Worktree *Worktree
 	// Fixed is set for a sub-session, whose scope never changes.
 	Fixed bool
 }
@@ -67,6 +70,8 @@ func (f *fold) applyKnown(e session.Event) error {
 		return applySetting(e.Data, &f.state.Approval)
 	case session.PermissionPreset:
 		return applySetting(e.Data, &f.chosen)
+	case session.SandboxWorktree:
+		return json.Unmarshal(e.Data, &f.state.Worktree)
 	case session.ApprovalAsked:
 		f.asked(e.Data)
 	case session.ApprovalDecided:

@@ -61,7 +61,11 @@ func (s *Session) beginWithin(parent State, o SubOptions) error {
 	if o.By == "" {
 		o.By = "parent"
 	}
-	return s.begin(mode, min(parent.Approval, o.Approval), "", o.By)
+	var tree *Worktree // never wider than the parent's
+	if s.State().Root == parent.Root {
+		tree = parent.Worktree
+	}
+	return s.begin(mode, min(parent.Approval, o.Approval), "", o.By, tree)
 }
 
 // checkParent says why the log is not that of a sub-session of parent.

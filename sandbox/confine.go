@@ -179,7 +179,7 @@ func (c *Confined) remember() {
 	if c.confinement.VCSHooks != policy.HooksChecked {
 		return
 	}
-	guard, err := guardVCS(c.policy.Root, c.roots.Protected)
+	guard, err := guardVCS(c.policy.Root, c.roots)
 	c.guard, c.unsure = guard, err != nil
 }
 

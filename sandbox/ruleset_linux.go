@@ -159,7 +159,7 @@ const (
 // reaching is strict with the directories of the call: a parent of theirs may
 // be writable for commands, and a link put in their place must open nothing.
 func reaching(dir string, s policy.Scope) reach {
-	return reach(dir == s.Root || dir == s.Temp || slices.Contains(s.Extra, dir))
+	return reach(dir == s.Root || dir == s.Temp || slices.Contains(s.Extra, dir) || s.Worktree != nil && policy.Within(s.Worktree.CommonDir, dir))
 }
 
 // grant adds a rule for path and remembers which object it is. What is missing

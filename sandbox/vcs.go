@@ -29,6 +29,7 @@ type vcsGuard struct {
 // never taken for what was there before another.
 type vcsWatch struct {
 	root  string
+	dirs  []string // writable ones, in which directories of git are watched
 	files []string // protected ones that do not belong to git, relative
 
 	mu     sync.Mutex // held while comparing and undoing
@@ -46,9 +47,10 @@ var vcsWatches = struct {
 // mostWatches bounds the workspaces whose last state is kept.
 const mostWatches = 64
 
-// guardVCS remembers what is there before a run that may write root.
-func guardVCS(root string, protected []string) (*vcsGuard, error) {
-	w := watchOf(root, protected)
+// guardVCS remembers what is there before a run that may write what roots say,
+// root among them.
+func guardVCS(root string, roots policy.Roots) (*vcsGuard, error) {
+	w := watchOf(root, roots)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs == 0 {
@@ -62,20 +64,20 @@ func guardVCS(root string, protected []string) (*vcsGuard, error) {
 	return &vcsGuard{w, w.before}, nil
 }
 
-func watchOf(root string, protected []string) *vcsWatch {
+func watchOf(root string, roots policy.Roots) *vcsWatch {
 	var files []string
-	for _, path := range protected {
+	for _, path := range roots.Protected {
 		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) && rel != "." && !isGit(rel) {
 			files = append(files, rel)
 		}
 	}
-	key := strings.Join(append([]string{root}, files...), "\x00")
+	key := strings.Join(slices.Concat([]string{root}, files, roots.Dirs), "\x00")
 	vcsWatches.Lock()
 	defer vcsWatches.Unlock()
 	w := vcsWatches.known[key]
 	if w == nil {
 		forgetWatches()
-		w = &vcsWatch{root: root, files: files}
+		w = &vcsWatch{root: root, dirs: slices.Clone(roots.Dirs), files: files}
 		vcsWatches.known[key] = w
 	}
 	return w
@@ -136,7 +138,7 @@ func (w *vcsWatch) look() (*vcsState, error) {
 	for i, name := range w.files {
 		s.files = append(s.files, readEntry(dir, name, at(last.files, i)))
 	}
-	for i, path := range gitDirs(w.root, s) {
+	for i, path := range gitDirs(w.root, w.dirs, s) {
 		var was gitDirState
 		if i < len(last.dirs) && last.dirs[i].path == path {
 			was = last.dirs[i]
@@ -237,9 +239,9 @@ func readHooks(dir *os.Root, last map[string]entryState) (map[string]entryState,
 	return found, err
 }
 
-// gitDirs are the directories of git that a workspace uses and that lie inside
-// of it: where a command cannot write, nothing is planted.
-func gitDirs(root string, s *vcsState) []string {
+// gitDirs are the directories of git that a workspace uses and that are
+// writable: where a command cannot write, nothing is planted.
+func gitDirs(root string, writable []string, s *vcsState) []string {
 	var dirs []string
 	if s.bare {
 		// Git takes it for one when .git is none, whatever .git is now.
@@ -249,14 +251,14 @@ func gitDirs(root string, s *vcsState) []string {
 	case entryMissing:
 	case entryRegular:
 		if target, ok := strings.CutPrefix(strings.TrimRight(string(s.git.content), "\r\n"), "gitdir: "); ok {
-			dirs = append(dirs, insideOf(root, root, target)...)
+			dirs = append(dirs, insideOf(writable, root, target)...)
 		}
 	default:
-		dirs = append(dirs, insideOf(root, root, gitName)...)
+		dirs = append(dirs, insideOf(writable, root, gitName)...)
 	}
 	for _, dir := range dirs {
 		if text, err := os.ReadFile(filepath.Join(dir, leadNames[0])); err == nil && len(text) < maxConfig {
-			for _, common := range insideOf(root, dir, strings.TrimRight(string(text), "\r\n")) {
+			for _, common := range insideOf(writable, dir, strings.TrimRight(string(text), "\r\n")) {
 				if !slices.Contains(dirs, common) {
 					dirs = append(dirs, common)
 				}
@@ -266,9 +268,11 @@ func gitDirs(root string, s *vcsState) []string {
 	return dirs
 }
 
-// insideOf resolves path from a directory and returns it if it is in root.
-func insideOf(root, from, path string) []string {
-	if real := resolvePath(from, path); policy.Within(root, real) {
+// insideOf resolves path from a directory and returns it if it is in one of
+// dirs.
+func insideOf(dirs []string, from, path string) []string {
+	real := resolvePath(from, path)
+	if slices.ContainsFunc(dirs, func(dir string) bool { return policy.Within(dir, real) }) {
 		return []string{real}
 	}
 	return nil

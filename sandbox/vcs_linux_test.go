@@ -151,7 +151,7 @@ func TestVCSAttacksWork(t *testing.T) {
 
 func (r *repository) guard() *vcsGuard {
 	r.t.Helper()
-	g, err := guardVCS(r.root, policy.WritableRoots(policy.Scope{Mode: policy.WorkspaceWrite, Root: r.root}).Protected)
+	g, err := guardVCS(r.root, policy.WritableRoots(policy.Scope{Mode: policy.WorkspaceWrite, Root: r.root}))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -355,12 +355,12 @@ func BenchmarkVCSGuard(b *testing.B) {
 	}
 	for range 2 {
 		time.Sleep(2 * fresh)
-		g, _ := guardVCS(dir, nil)
+		g, _ := guardVCS(dir, policy.Roots{Dirs: []string{dir}})
 		_, _ = g.check()
 	}
 	b.ResetTimer()
 	for b.Loop() {
-		g, err := guardVCS(dir, nil)
+		g, err := guardVCS(dir, policy.Roots{Dirs: []string{dir}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -368,4 +368,42 @@ func BenchmarkVCSGuard(b *testing.B) {
 			b.Fatal(undone, err)
 		}
 	}
+}
+
+// TestLinkedWorktree commits in a work tree whose repository lies outside, and
+// plants in what it may write of that.
+func TestLinkedWorktree(t *testing.T) {
+	onBackends(t, func(t *testing.T, by string) {
+		for _, row := range []struct {
+			claim, script string
+			works         bool
+		}{
+			{"a commit works", `echo b > b && git add b && git commit -qm two && git checkout -qb another && git stash list`, true},
+			{"the repository's configuration is out of reach", `git config core.fsmonitor $EVIL`, false},
+			{"the repository's hooks are out of reach", `cp $EVIL ../out/repo/.git/hooks/pre-commit`, false},
+			{"another common directory", `cp -r ../out/repo/.git evil && git config -f evil/config core.fsmonitor $EVIL && echo $WS/evil > ../out/repo/.git/worktrees/ws/commondir`, true},
+			{"a configuration of the work tree", `printf '[core]\n\tfsmonitor = %s\n' $EVIL > ../out/repo/.git/worktrees/ws/config.worktree`, true},
+			{"another repository", `cp -r ../out/repo/.git evil && git config -f evil/config core.fsmonitor $EVIL && rm .git && echo "gitdir: evil" > .git`, true},
+		} {
+			t.Run(row.claim, func(t *testing.T) {
+				r := newRepository(t)
+				r.host(`cd $OUT && git clone -q $WS repo && cd repo && git config user.name n && git config user.email e@x && git config extensions.worktreeConfig true && find $WS -mindepth 1 -delete && git worktree add -qf $WS`)
+				p := r.policyBy(by, policy.WorkspaceWrite)
+				if p.Worktree = policy.FindWorktree(r.root); p.Worktree == nil {
+					t.Fatal("it is not found")
+				}
+				cmd := r.bash(row.script)
+				cmd.Env = append(cmd.Env, "EVIL="+r.evil)
+				e := runConfined(t, p, cmd)
+				if (e.exit == 0) != row.works && by == "landlock" || e.exit != 0 && row.claim == "a commit works" {
+					t.Error(e)
+				}
+				c := e.classify()
+				r.host(hostGit)
+				if mark, err := os.ReadFile(r.mark); err == nil {
+					t.Errorf("the host's git ran what was planted:\n%s\n%v, reported: %+v", mark, e, c)
+				}
+			})
+		}
+	})
 }

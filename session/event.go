@@ -22,6 +22,7 @@ const (
 	Start            Type = "session/start"
 	Recovered        Type = "log/recovered"
 	SandboxMode      Type = "sandbox/mode"
+	SandboxWorktree  Type = "sandbox/worktree"
 	ApprovalPolicy   Type = "approval/policy"
 	PermissionPreset Type = "permission/preset"
 	ApprovalAsked    Type = "approval/asked"
@@ -43,7 +44,7 @@ const (
 )
 
 var knownTypes = map[Type]bool{
-	Start: true, Recovered: true, SandboxMode: true, ApprovalPolicy: true,
+	Start: true, Recovered: true, SandboxMode: true, SandboxWorktree: true, ApprovalPolicy: true,
 	PermissionPreset: true, ApprovalAsked: true, ApprovalDecided: true, ApprovalLate: true,
 	ToolCall: true, ToolStarted: true, ToolResult: true, FSObserved: true, ReviewScored: true,
 	ReviewGrant: true, ProgramStart: true, ProgramEnd: true, ProgramLog: true,

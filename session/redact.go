@@ -95,7 +95,7 @@ func (p Pattern) rule() (rule, error) {
 func (l *Log) Redact(r *Redactor) { l.redactor.Store(r) }
 
 // plainTypes are the events that are written as they are.
-var plainTypes = map[Type]bool{Start: true, SandboxMode: true, ApprovalPolicy: true, PermissionPreset: true}
+var plainTypes = map[Type]bool{Start: true, SandboxMode: true, SandboxWorktree: true, ApprovalPolicy: true, PermissionPreset: true}
 
 func (l *Log) redactData(t Type, data []byte) []byte {
 	r := l.redactor.Load()

@@ -141,7 +141,7 @@ func (f *facts) learned(outer *facts) (*policy.Confinement, []Content) {
 func (c *Call) Scope() policy.Scope {
 	s := policy.Scope{Mode: c.Mode, Root: c.Root}
 	if c.Session != nil {
-		s.Temp = c.Session.Log().TempDir()
+		s.Temp, s.Worktree = c.Session.Log().TempDir(), c.Session.State().Worktree
 	}
 	return s
 }
