@@ -387,8 +387,8 @@ func TestProbe(t *testing.T) {
 	if facts.Kernel == "" || facts.Landlock < 1 {
 		t.Errorf("facts %+v", facts)
 	}
-	if len(facts.Backends) != 2 || facts.Backends[0].Name != "bwrap" || facts.Backends[1] != (BackendFacts{Name: "landlock", Works: true}) {
-		t.Errorf("backends %+v", facts.Backends)
+	if len(facts.Backends) != 2 || facts.Backends[0].Name != "bwrap" || facts.Backends[1].Name != "landlock" {
+		t.Fatalf("backends %+v", facts.Backends)
 	}
 	if len(facts.Modes) != 3 {
 		t.Fatalf("modes %+v", facts.Modes)
@@ -400,8 +400,38 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%v: %+v, want what Confine says: %+v", mode, got, want)
 		}
 	}
+	for _, b := range facts.Backends {
+		if b.Works != (b.Why == "") || b.Works != (len(b.Modes) == 2) || !b.Chosen {
+			t.Errorf("backend %+v", b)
+		}
+		for i, got := range b.Modes {
+			want := confine(t, p.policyBy(b.Name, policy.Mode(i))).Confinement()
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s, %+v, want what Confine says: %+v", b.Name, got, want)
+			}
+		}
+	}
 	if last := facts.Modes[2]; last.Mode != policy.DangerFullAccess || last.Enforcement != policy.NotEnforced {
 		t.Errorf("danger-full-access: %+v", last)
+	}
+}
+
+// TestProbeOfAChain: what the chain leaves out is told of and used for nothing.
+func TestProbeOfAChain(t *testing.T) {
+	needKernel(t)
+	facts := Chain{Backends: []string{"landlock"}}.Probe(t.Context(), "")
+	if len(facts.Backends) != 2 || facts.Backends[0].Name != "landlock" || !facts.Backends[0].Chosen || facts.Backends[1].Chosen {
+		t.Errorf("backends %+v", facts.Backends)
+	}
+	if facts.Modes[0].Backend != "landlock" {
+		t.Errorf("modes %+v", facts.Modes)
+	}
+	facts = Chain{Runner: &Runner{Argv: []string{"/dsh-no-such-runner"}}}.Probe(t.Context(), "")
+	if first := facts.Backends[0]; len(facts.Backends) != 3 || first.Name != "dsh-no-such-runner" || first.Works || facts.Backends[2].Chosen {
+		t.Errorf("backends %+v", facts.Backends)
+	}
+	if facts.Modes[0].Backend != "none" || facts.Modes[0].Enforcement != policy.NotEnforced {
+		t.Errorf("modes %+v, want none, although a backend that was left out works", facts.Modes)
 	}
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dsh-run/dsh/policy"
 )
@@ -12,7 +13,8 @@ type Facts struct {
 	Kernel string
 	// Landlock is the version of Landlock's interface, 0 without Landlock.
 	Landlock int
-	// Backends are those of this platform, in the order in which they are tried.
+	// Backends are those of the chain, in the order in which they are tried, and
+	// then the platform's others.
 	Backends []BackendFacts
 	// Modes say for each mode how it would be enforced; NotEnforced with
 	// backend "none" where nothing would run.
@@ -25,33 +27,65 @@ type BackendFacts struct {
 	Works bool
 	// Why it does not work, and what to do. Empty when it does.
 	Why string
+	// Chosen: the chain has it. The others confine nothing.
+	Chosen bool
+	// Modes say how it would enforce each mode that is confined. Empty when it
+	// does not work.
+	Modes []policy.Confinement
 }
 
-// Probe tries all backends and says what they found. What it starts are
-// commands of its own, confined. root is the directory that a workspace would
-// be; a backend's program is not looked for in it.
-func Probe(ctx context.Context, root string) Facts {
+// confinedModes are all that a backend enforces.
+var confinedModes = []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite}
+
+// Probe is [Chain.Probe] for every backend of this platform.
+func Probe(ctx context.Context, root string) Facts { return Chain{}.Probe(ctx, root) }
+
+// Probe tries out the chain's backends and the platform's others, and says what
+// they found. What it starts are commands of its own, confined. root is the
+// directory that a workspace would be; a backend's program is not looked for in
+// it. A chain that Check refuses is a programmer error.
+func (c Chain) Probe(ctx context.Context, root string) Facts {
+	if err := c.Check(); err != nil {
+		panic("sandbox: Probe of a chain that cannot be used: " + err.Error())
+	}
 	facts := Facts{Kernel: kernelRelease(), Landlock: landlockVersion()}
 	for _, a := range unsupported() {
-		facts.Backends = append(facts.Backends, BackendFacts{Name: a.Backend, Why: a.Reason})
+		facts.Backends = append(facts.Backends, BackendFacts{Name: a.Backend, Why: a.Reason, Chosen: c.Runner == nil})
 	}
-	var first backend
-	for i, err := range probeAll(ctx, installed, policy.Scope{Root: root}) {
-		f := BackendFacts{Name: installed[i].name(), Works: err == nil}
+	chosen := c.backends()
+	others := slices.DeleteFunc(slices.Clone(installed), func(b backend) bool { return slices.Contains(chosen, b) })
+	facts.Backends = append(facts.Backends, probeFacts(ctx, root, chosen, true)...)
+	facts.Backends = append(facts.Backends, probeFacts(ctx, root, others, false)...)
+	facts.Modes = append(modesOf(facts.Backends), policy.Unconfined())
+	return facts
+}
+
+func probeFacts(ctx context.Context, root string, backends []backend, chosen bool) []BackendFacts {
+	facts := make([]BackendFacts, len(backends))
+	for i, err := range probeAll(ctx, backends, policy.Scope{Root: root}) {
+		f := BackendFacts{Name: backends[i].name(), Works: err == nil, Chosen: chosen}
 		if err != nil {
 			f.Why = err.Error()
-		} else if first == nil {
-			first = installed[i]
+		} else {
+			for _, mode := range confinedModes {
+				f.Modes = append(f.Modes, backends[i].confinement(mode))
+			}
 		}
-		facts.Backends = append(facts.Backends, f)
+		facts[i] = f
 	}
-	for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite} {
-		c := policy.Confinement{Mode: mode, Backend: "none"}
-		if first != nil {
-			c = first.confinement(mode)
-		}
-		facts.Modes = append(facts.Modes, c)
-	}
-	facts.Modes = append(facts.Modes, policy.Unconfined())
 	return facts
+}
+
+// modesOf are those of the first backend that works of the chosen ones.
+func modesOf(backends []BackendFacts) []policy.Confinement {
+	for _, b := range backends {
+		if b.Works && b.Chosen {
+			return slices.Clone(b.Modes)
+		}
+	}
+	var none []policy.Confinement
+	for _, mode := range confinedModes {
+		none = append(none, policy.Confinement{Mode: mode, Backend: "none"})
+	}
+	return none
 }

@@ -136,9 +136,12 @@ func (b runnerBackend) prepare(s policy.Scope, roots policy.Roots) (restriction,
 	return &runnerRestriction{b, s, roots}, nil
 }
 
-// checkPlace refuses a runner that a command could have put there, in this
+// checkPlace refuses a runner that is not there, or that a command could have put there, in this
 // call's mode or another.
 func (b runnerBackend) checkPlace(s policy.Scope) error {
+	if _, err := os.Stat(b.Argv[0]); err != nil {
+		return fmt.Errorf("the runner's program cannot be used: %w; install it, or name another one", err)
+	}
 	roots := policy.WritableRoots(policy.Scope{Mode: policy.WorkspaceWrite, Root: s.Root, Temp: s.Temp, Extra: s.Extra})
 	if reachable(roots, b.Argv[0]) || reachable(roots, resolvePath("/", b.Argv[0])) {
 		return fmt.Errorf("%s lies where commands may write, so that it may be anything; install it elsewhere", b.Argv[0])

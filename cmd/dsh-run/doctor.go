@@ -46,9 +46,11 @@ type findings struct {
 }
 
 type backendFinding struct {
-	Name  string `json:"name"`
-	Works bool   `json:"works"`
-	Why   string `json:"why,omitempty"`
+	Name   string               `json:"name"`
+	Works  bool                 `json:"works"`
+	Why    string               `json:"why,omitempty"`
+	Chosen bool                 `json:"chosen"`
+	Modes  []policy.Confinement `json:"modes,omitempty"`
 }
 
 // configFinding is where the user's configuration is, or would be.
@@ -101,13 +103,11 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 }
 
 func examine(ctx context.Context) findings {
-	facts := sandbox.Probe(ctx, workingDir())
-	found := findings{
-		Platform: goruntime.GOOS + "/" + goruntime.GOARCH, Kernel: facts.Kernel, Landlock: facts.Landlock,
-		Backends: []backendFinding{}, Modes: facts.Modes, Tools: []toolFinding{},
-	}
+	found := findings{Platform: goruntime.GOOS + "/" + goruntime.GOARCH, Backends: []backendFinding{}, Tools: []toolFinding{}}
+	chain := found.readConfig()
+	facts := chain.Probe(ctx, workingDir())
+	found.Kernel, found.Landlock, found.Modes = facts.Kernel, facts.Landlock, facts.Modes
 	found.trySession(ctx)
-	found.readConfig()
 	for _, b := range facts.Backends {
 		found.Backends = append(found.Backends, backendFinding(b))
 	}
@@ -151,8 +151,10 @@ func tryProgram(ctx context.Context, s *dsh.Session) programFinding {
 	return programFinding{Works: true, Confinement: &report.Confinement}
 }
 
-// readConfig lists the presets, those of the user's configuration included.
-func (f *findings) readConfig() {
+// readConfig lists the presets, those of the user's configuration included, and
+// returns what may confine commands; without a configuration that can be used,
+// every backend.
+func (f *findings) readConfig() sandbox.Chain {
 	f.Config.Path = userConfigPath()
 	c, found, err := loadConfig(f.Config.Path)
 	f.Config.Found = found
@@ -166,6 +168,10 @@ func (f *findings) readConfig() {
 	for _, p := range table.List() {
 		f.Presets = append(f.Presets, presetFinding(p))
 	}
+	if err != nil {
+		return sandbox.Chain{}
+	}
+	return c.chain()
 }
 
 func (c configFinding) text() string {
@@ -201,7 +207,7 @@ func (f findings) healthy() bool {
 		return false
 	}
 	for _, b := range f.Backends {
-		if b.Works {
+		if b.Works && b.Chosen {
 			return true
 		}
 	}
@@ -216,14 +222,10 @@ func (f findings) text() string {
 	}
 	b.WriteString("\n")
 	for _, backend := range f.Backends {
-		fmt.Fprintf(&b, "backend    %-10s %s\n", backend.Name, verdict(backend.Works, backend.Why))
+		fmt.Fprintf(&b, "backend    %-10s %s\n", backend.Name, backend.text())
 	}
 	for _, m := range f.Modes {
-		fmt.Fprintf(&b, "mode       %-20s %s by %s", m.Mode, m.Enforcement, m.Backend)
-		if len(m.Reasons) > 0 {
-			fmt.Fprintf(&b, "; not governed: %s", strings.Join(m.Reasons, ", "))
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "mode       %-20s %s\n", m.Mode, modeText(m))
 	}
 	fmt.Fprintf(&b, "programs   %s\n", verdict(f.Programs.Works, f.Programs.Why))
 	fmt.Fprintf(&b, "tools      governed by the mode: %s; with their own rights: %s\n", f.effective(true), f.effective(false))
@@ -237,6 +239,33 @@ func (f findings) text() string {
 		fmt.Fprintf(&b, "bash       %s\n", f.Bash)
 	}
 	return b.String()
+}
+
+// modeText says what a mode is worth here.
+func modeText(m policy.Confinement) string {
+	switch {
+	case m.Mode == policy.DangerFullAccess:
+		return "not confined"
+	case m.Enforcement == policy.NotEnforced:
+		return "nothing would run"
+	}
+	text := fmt.Sprintf("%s by %s", m.Enforcement, m.Backend)
+	if len(m.Reasons) > 0 {
+		text += "; not governed: " + strings.Join(m.Reasons, ", ")
+	}
+	return text + "; hooks of git: " + string(m.VCSHooks)
+}
+
+// text says also how completely each mode would be enforced.
+func (b backendFinding) text() string {
+	text := verdict(b.Works, b.Why)
+	for i, m := range b.Modes {
+		text += fmt.Sprintf("%s %s %s", []string{":", ","}[min(i, 1)], m.Mode, m.Enforcement)
+	}
+	if !b.Chosen {
+		text += "; not used, the configuration chooses others"
+	}
+	return text
 }
 
 func verdict(works bool, why string) string {
