@@ -419,14 +419,14 @@ func TestProbe(t *testing.T) {
 // TestProbeOfAChain: what the chain leaves out is told of and used for nothing.
 func TestProbeOfAChain(t *testing.T) {
 	needKernel(t)
-	facts := Chain{Backends: []string{"landlock"}}.Probe(t.Context(), "")
+	facts := Chain{Backends: []string{"landlock"}}.Probe(t.Context(), "", false)
 	if len(facts.Backends) != 2 || facts.Backends[0].Name != "landlock" || !facts.Backends[0].Chosen || facts.Backends[1].Chosen {
 		t.Errorf("backends %+v", facts.Backends)
 	}
 	if facts.Modes[0].Backend != "landlock" {
 		t.Errorf("modes %+v", facts.Modes)
 	}
-	facts = Chain{Runner: &Runner{Argv: []string{"/dsh-no-such-runner"}}}.Probe(t.Context(), "")
+	facts = Chain{Runner: &Runner{Argv: []string{"/dsh-no-such-runner"}}}.Probe(t.Context(), "", false)
 	if first := facts.Backends[0]; len(facts.Backends) != 3 || first.Name != "dsh-no-such-runner" || first.Works || facts.Backends[2].Chosen {
 		t.Errorf("backends %+v", facts.Backends)
 	}

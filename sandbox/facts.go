@@ -38,13 +38,14 @@ type BackendFacts struct {
 var confinedModes = []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite}
 
 // Probe is [Chain.Probe] for every backend of this platform.
-func Probe(ctx context.Context, root string) Facts { return Chain{}.Probe(ctx, root) }
+func Probe(ctx context.Context, root string) Facts { return Chain{}.Probe(ctx, root, false) }
 
 // Probe tries out the chain's backends and the platform's others, and says what
 // they found. What it starts are commands of its own, confined. root is the
 // directory that a workspace would be; a backend's program is not looked for in
-// it. A chain that Check refuses is a programmer error.
-func (c Chain) Probe(ctx context.Context, root string) Facts {
+// it. requireFull is that of the calls' [Policy]. A chain that Check refuses is a
+// programmer error.
+func (c Chain) Probe(ctx context.Context, root string, requireFull bool) Facts {
 	if err := c.Check(); err != nil {
 		panic("sandbox: Probe of a chain that cannot be used: " + err.Error())
 	}
@@ -56,7 +57,7 @@ func (c Chain) Probe(ctx context.Context, root string) Facts {
 	others := slices.DeleteFunc(slices.Clone(installed), func(b backend) bool { return slices.Contains(chosen, b) })
 	facts.Backends = append(facts.Backends, probeFacts(ctx, root, chosen, true)...)
 	facts.Backends = append(facts.Backends, probeFacts(ctx, root, others, false)...)
-	facts.Modes = append(modesOf(facts.Backends), policy.Unconfined())
+	facts.Modes = append(modesOf(facts.Backends, requireFull), policy.Unconfined())
 	return facts
 }
 
@@ -76,16 +77,18 @@ func probeFacts(ctx context.Context, root string, backends []backend, chosen boo
 	return facts
 }
 
-// modesOf are those of the first backend that works of the chosen ones.
-func modesOf(backends []BackendFacts) []policy.Confinement {
-	for _, b := range backends {
-		if b.Works && b.Chosen {
-			return slices.Clone(b.Modes)
+// modesOf says for each mode what the first backend would enforce that works, is
+// chosen, and gives enough.
+func modesOf(backends []BackendFacts, requireFull bool) []policy.Confinement {
+	var modes []policy.Confinement
+	for i, mode := range confinedModes {
+		c := policy.Confinement{Mode: mode, Backend: "none"}
+		for _, b := range slices.Backward(backends) {
+			if b.Works && b.Chosen && (!requireFull || b.Modes[i].Enforcement == policy.Full) {
+				c = b.Modes[i]
+			}
 		}
+		modes = append(modes, c)
 	}
-	var none []policy.Confinement
-	for _, mode := range confinedModes {
-		none = append(none, policy.Confinement{Mode: mode, Backend: "none"})
-	}
-	return none
+	return modes
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	goruntime "runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,6 @@ import (
 	"github.com/dsh-run/dsh"
 	"github.com/dsh-run/dsh/policy"
 	"github.com/dsh-run/dsh/ptc"
-	"github.com/dsh-run/dsh/sandbox"
 	"github.com/dsh-run/dsh/tools"
 )
 
@@ -104,8 +104,8 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 
 func examine(ctx context.Context) findings {
 	found := findings{Platform: goruntime.GOOS + "/" + goruntime.GOARCH, Backends: []backendFinding{}, Tools: []toolFinding{}}
-	chain := found.readConfig()
-	facts := chain.Probe(ctx, workingDir())
+	config := found.readConfig()
+	facts := config.chain().Probe(ctx, workingDir(), config.RequireFull != nil && *config.RequireFull)
 	found.Kernel, found.Landlock, found.Modes = facts.Kernel, facts.Landlock, facts.Modes
 	found.trySession(ctx)
 	for _, b := range facts.Backends {
@@ -152,9 +152,8 @@ func tryProgram(ctx context.Context, s *dsh.Session) programFinding {
 }
 
 // readConfig lists the presets, those of the user's configuration included, and
-// returns what may confine commands; without a configuration that can be used,
-// every backend.
-func (f *findings) readConfig() sandbox.Chain {
+// returns it; empty if it cannot be used.
+func (f *findings) readConfig() config {
 	f.Config.Path = userConfigPath()
 	c, found, err := loadConfig(f.Config.Path)
 	f.Config.Found = found
@@ -169,9 +168,9 @@ func (f *findings) readConfig() sandbox.Chain {
 		f.Presets = append(f.Presets, presetFinding(p))
 	}
 	if err != nil {
-		return sandbox.Chain{}
+		return config{}
 	}
-	return c.chain()
+	return c
 }
 
 func (c configFinding) text() string {
@@ -203,15 +202,8 @@ func (f findings) effective(confined bool) string {
 }
 
 func (f findings) healthy() bool {
-	if !f.Programs.Works {
-		return false
-	}
-	for _, b := range f.Backends {
-		if b.Works && b.Chosen {
-			return true
-		}
-	}
-	return false
+	enforced := func(m policy.Confinement) bool { return m.Enforcement != policy.NotEnforced }
+	return f.Programs.Works && slices.ContainsFunc(f.Modes, enforced)
 }
 
 func (f findings) text() string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -107,36 +108,43 @@ func TestDoctorSaysWhatHappens(t *testing.T) {
 		claim   string
 		prepare func(*testing.T, *machine)
 		by      string            // what confines; "none" where nothing runs
+		write   string            // the same in workspace-write; "" for no other
 		why     map[string]string // what is said of those that do not work
 	}{
-		{"everything is there", func(*testing.T, *machine) {}, "bwrap", nil},
-		{"the configuration chooses landlock", func(t *testing.T, m *machine) { m.configure(t, "backends: [landlock]\n") }, "landlock", nil},
-		{"the configuration turns the order", func(t *testing.T, m *machine) { m.configure(t, "backends: [landlock, bwrap]\n") }, "landlock", nil},
-		{"the configuration has a runner", func(t *testing.T, m *machine) { m.configure(t, runner) }, "dsh-run", nil},
-		{"the runner is not there", func(t *testing.T, m *machine) { m.configure(t, "runner:\n  argv: [/missing/runner]\n") }, "none",
+		{"everything is there", func(*testing.T, *machine) {}, "bwrap", "", nil},
+		{"the configuration chooses landlock", func(t *testing.T, m *machine) { m.configure(t, "backends: [landlock]\n") }, "landlock", "", nil},
+		{"the configuration turns the order", func(t *testing.T, m *machine) { m.configure(t, "backends: [landlock, bwrap]\n") }, "landlock", "", nil},
+		{"the configuration demands full enforcement", func(t *testing.T, m *machine) {
+			m.configure(t, "backends: [landlock]\nrequire-full: true\n")
+		}, "landlock", "none", nil},
+		{"the configuration demands full enforcement, which another gives", func(t *testing.T, m *machine) {
+			m.configure(t, "backends: [landlock, bwrap]\nrequire-full: true\n")
+		}, "landlock", "bwrap", nil},
+		{"the configuration has a runner", func(t *testing.T, m *machine) { m.configure(t, runner) }, "dsh-run", "", nil},
+		{"the runner is not there", func(t *testing.T, m *machine) { m.configure(t, "runner:\n  argv: [/missing/runner]\n") }, "none", "",
 			map[string]string{"runner": "stat /missing/runner: no such file or directory; install it, or name another one"}},
 		{"bubblewrap is not installed", func(t *testing.T, m *machine) {
 			m.onlyPath(t, filepath.Join(m.home, "bin"), "sh", "bash", "true")
-		}, "landlock", map[string]string{"bwrap": "there is no bwrap in PATH. Install it"}},
+		}, "landlock", "", map[string]string{"bwrap": "there is no bwrap in PATH. Install it"}},
 		{"bubblewrap lies in the workspace", func(t *testing.T, m *machine) {
 			m.onlyPath(t, filepath.Join(m.work, "bin"), "sh", "bash", "true", "bwrap")
-		}, "landlock", map[string]string{"bwrap": "where commands may write, so that it may be anything; install it in a system directory"}},
+		}, "landlock", "", map[string]string{"bwrap": "where commands may write, so that it may be anything; install it in a system directory"}},
 		{"only bubblewrap is wanted, and it is not installed", func(t *testing.T, m *machine) {
 			m.configure(t, "backends: [bwrap]\n")
 			m.onlyPath(t, filepath.Join(m.home, "bin"), "sh", "bash", "true")
-		}, "none", map[string]string{"bwrap": "Install it"}},
+		}, "none", "", map[string]string{"bwrap": "Install it"}},
 		{"the kernel has no sandbox", func(_ *testing.T, m *machine) {
 			m.before = []string{filepath.Join(launcher, "nosandbox")}
-		}, "none", map[string]string{"bwrap": "allow unprivileged user namespaces", "landlock": "use Linux 5.13 or later; in a container, allow the landlock_"}},
+		}, "none", "", map[string]string{"bwrap": "allow unprivileged user namespaces", "landlock": "use Linux 5.13 or later; in a container, allow the landlock_"}},
 	} {
 		t.Run(row.claim, func(t *testing.T) {
 			m := newMachine(t, command)
 			row.prepare(t, m)
 			found, code := m.doctor(t)
 			checkWhy(t, found, row.why)
-			for _, mode := range found.Modes[:2] {
-				if mode.Backend != row.by {
-					t.Errorf("doctor says that %v would be enforced by %s, want %s", mode.Mode, mode.Backend, row.by)
+			for i, want := range []string{row.by, cmp.Or(row.write, row.by)} {
+				if mode := found.Modes[i]; mode.Backend != want {
+					t.Errorf("doctor says that %v would be enforced by %s, want %s", mode.Mode, mode.Backend, want)
 				}
 			}
 			if want := map[bool]int{true: exitUnavailable, false: exitOK}[row.by == "none"]; code != want {
@@ -192,7 +200,7 @@ func (m *machine) compareBackend(t *testing.T, name string, want policy.Confinem
 	if !slices.Contains(sandbox.Backends(), name) {
 		return // a runner, which was compared as the one that confines
 	}
-	out, stderr, _ := m.run(t, "call", "--json", "--log", "none", "--approve", "never", "--backends", name, "--sandbox", want.Mode.String(), "bash", `{"command":"true"}`)
+	out, stderr, _ := m.run(t, "call", "--json", "--log", "none", "--approve", "never", "--require-full=false", "--backends", name, "--sandbox", want.Mode.String(), "bash", `{"command":"true"}`)
 	same(t, out+stderr, out, want)
 }
 
