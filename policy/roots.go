@@ -36,6 +36,9 @@ type Roots struct {
 	// Devices may be written to: character devices that keep nothing. They may
 	// be missing.
 	Devices []string
+	// Terminals are directories whose terminals may be opened and written to. A
+	// backend that gives a command terminals of its own leaves these out.
+	Terminals []string
 	// Protected are files and trees below Dirs that must not change, absolute.
 	Protected []string
 	// Pinned are entries that must stay what they are, while what is below
@@ -63,6 +66,7 @@ func WritableRoots(s Scope) Roots {
 	}
 	r.Dirs = append(r.Dirs, s.Root)
 	r.Dirs = append(r.Dirs, sharedTemp()...)
+	r.Terminals = sharedTerminals()
 	r.Dirs = append(r.Dirs, s.Extra...)
 	protected := s.Protected
 	if protected == nil {
@@ -82,6 +86,15 @@ func WritableRoots(s Scope) Roots {
 // sharedDevices can be written to in every mode: they store nothing.
 var sharedDevices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
+}
+
+// sharedTerminals are where a command finds the other end of a terminal that
+// it makes for itself.
+func sharedTerminals() []string {
+	if goruntime.GOOS == "linux" {
+		return []string{"/dev/pts"}
+	}
+	return nil
 }
 
 // sharedTemp are the host's temporary directories, which workspace-write adds.

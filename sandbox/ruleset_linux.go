@@ -93,7 +93,7 @@ func (c *rulesets) find(key string) *ruleset {
 // rulesetKey names the ruleset of a scope. The root itself is part of it in
 // every mode, since it is checked.
 func rulesetKey(s policy.Scope, roots policy.Roots) string {
-	return fmt.Sprintf("%v %q %q %q", s.Mode, s.Root, roots.Dirs, roots.Devices)
+	return fmt.Sprintf("%v %q %q %q %q", s.Mode, s.Root, roots.Dirs, roots.Devices, roots.Terminals)
 }
 
 // buildRuleset grants reading and executing everywhere, and writing below the
@@ -137,6 +137,11 @@ func (r *ruleset) fill(abi int, s policy.Scope, roots policy.Roots, terminals []
 	}
 	for _, device := range roots.Devices {
 		if err := r.grant(device, deviceRights(abi), isCharacterDevice, byLinks); err != nil {
+			return err
+		}
+	}
+	for _, dir := range roots.Terminals {
+		if err := r.grant(dir, deviceRights(abi), isDirectory, byLinks); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func measure(ctx context.Context, n int, dir, only string) error {
 	}
 	defer os.RemoveAll(base)
 	fmt.Printf("%s/%s, %d processors, logs on %s, %d runs a row\n", goruntime.GOOS, goruntime.GOARCH, goruntime.GOMAXPROCS(0), fileSystem(base), n)
-	for _, prepare := range []func(context.Context, string) (group, error){starts, programs, calls, road, events} {
+	for _, prepare := range []func(context.Context, string) (group, error){starts, reading, programs, calls, road, events} {
 		g, err := prepare(ctx, base)
 		if err != nil {
 			return err
