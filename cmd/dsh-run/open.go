@@ -15,18 +15,9 @@ import (
 // byCommand says in the log who chose a knob.
 const byCommand = "command"
 
-// open opens the session that flags and configuration describe. What cannot be
-// opened is a usage error: nothing has run.
-func (f *sessionFlags) open(cmd *cobra.Command) (*dsh.Session, error) {
-	open, err := f.prepare(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return open()
-}
-
 // prepare completes the flags by the configuration, and returns what opens the
-// session. It writes nothing.
+// session. It writes nothing. What cannot be opened is a usage error: nothing has
+// run.
 func (f *sessionFlags) prepare(cmd *cobra.Command) (func() (*dsh.Session, error), error) {
 	if err := f.userConfig(cmd); err != nil {
 		return nil, err
