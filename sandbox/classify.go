@@ -46,7 +46,7 @@ type world struct {
 	roots policy.Roots
 	cwd   string
 	// said are what the command line speaks of.
-	said mentions
+	said func() mentions
 	// resolve makes a path from a diagnostic canonical, as far as it exists.
 	resolve func(cwd, path string) string
 	// writable: the host's user may have that effect on it.
@@ -161,7 +161,7 @@ func (w world) froms(paths []string) []string {
 	froms := []string{w.cwd}
 	for _, p := range paths {
 		if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "~") {
-			for _, dir := range append(slices.Clone(w.said.dirs), w.said.paths...) {
+			for _, dir := range slices.Concat(w.said().dirs, w.said().paths) {
 				froms = append(froms, w.resolve(w.cwd, dir))
 			}
 			break
@@ -188,7 +188,7 @@ func (w world) judgeAll(diag diagnostic, paths []string, exit int, d denials) ve
 // judgeMentioned judges a diagnostic without a path by what the command line
 // names.
 func (w world) judgeMentioned(diag diagnostic, d denials) verdict {
-	for _, said := range slices.Concat(w.said.paths, w.said.dirs) {
+	for _, said := range slices.Concat(w.said().paths, w.said().dirs) {
 		path := w.resolve(w.cwd, said)
 		if op := w.refused(diag, path, d); op != "" {
 			return verdict{denied: true, op: op, path: path, confidence: policy.ByPath}

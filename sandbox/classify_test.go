@@ -29,6 +29,7 @@ func testWorld() world {
 		owned:      own,
 		sealed:     func(path string) bool { return strings.HasPrefix(path, "/sealed") },
 		runnable:   func(path string) bool { return !strings.HasSuffix(path, ".txt") },
+		said:       func() mentions { return mentions{} },
 		privileged: func(string) bool { return false },
 		sameDevice: func(a, b string) bool { return strings.HasPrefix(a, "/disk2") == strings.HasPrefix(b, "/disk2") },
 	}

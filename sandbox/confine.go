@@ -50,7 +50,8 @@ type Confined struct {
 	undone  []policy.Undone
 	unsure  bool // the guard could not do its work
 	cwd     string
-	said    mentions
+	argv    []string // with env, what the command line speaks of
+	env     []string
 	unwatch func() bool
 }
 
@@ -156,7 +157,7 @@ func (c *Confined) Start(cmd *exec.Cmd) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	c.cwd, c.said = workingDirectory(cmd), mentionsOf(cmd.Args, cmd.Environ())
+	c.cwd, c.argv, c.env = workingDirectory(cmd), cmd.Args, cmd.Env
 	c.remember()
 	tree, err := startTree(cmd, c.begin)
 	if err != nil && c.guard != nil {
@@ -243,7 +244,7 @@ func (c *Confined) Kill(grace time.Duration) {
 func (c *Confined) Argv(argv []string, dir string) ([]string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cwd, c.said = dir, mentionsOf(argv, os.Environ())
+	c.cwd, c.argv = dir, argv
 	return c.restriction.argv(argv, dir)
 }
 
@@ -261,7 +262,7 @@ func (c *Confined) Argv(argv []string, dir string) ([]string, bool) {
 // is known to have run, except for a [Runner], which can tell only here.
 func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) (policy.Confinement, error) {
 	c.mu.Lock()
-	cwd, said, ran := c.cwd, c.said, c.inner != nil
+	cwd, argv, env, ran := c.cwd, c.argv, c.env, c.inner != nil
 	undone, unsure := c.undone, c.unsure
 	c.mu.Unlock()
 	confinement := c.Confinement()
@@ -283,7 +284,7 @@ func (c *Confined) Classify(stderr []byte, exit int, sig syscall.Signal) (policy
 		sealed:     onReadOnlyFileSystem,
 		runnable:   hostCouldRun,
 		privileged: hostNeedsPrivilege,
-		said:       said,
+		said:       sync.OnceValue(func() mentions { return mentionsOf(argv, env) }),
 		sameDevice: onSameDevice,
 	})
 	confinement.Denied, confinement.Op = verdict.denied, verdict.op

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,6 +28,9 @@ const splitters = " \t\n;|&()<>=\"'`,"
 // mentionsOf reads the arguments of a command.
 func mentionsOf(argv, env []string) mentions {
 	var m mentions
+	if env == nil {
+		env = os.Environ()
+	}
 	expand := expanderOf(env)
 	for _, arg := range argv[min(1, len(argv)):] {
 		words := strings.FieldsFunc(expand.Replace(arg+"\n"), func(r rune) bool { return strings.ContainsRune(splitters, r) })
