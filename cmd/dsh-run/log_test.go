@@ -205,7 +205,7 @@ func TestEventsAreShownInTheirWords(t *testing.T) {
 		add(session.JobEnd, data{"job_id": "job-1", "state": "exited", "exit_code": 2, "signal": nil, "duration_ms": 7})
 		add(session.ToolStarted, data{"call_id": "c1"})
 		add(session.ToolResult, data{"call_id": "c9:1", "value": data{"exit_code": 3}, "duration_ms": 1,
-			"confinement": data{"mode": "read-only", "backend": "landlock", "denied": true, "path": "/x"}})
+			"confinement": data{"mode": "read-only", "backend": "landlock", "denied": true, "path": "/x", "undone": []data{{"path": "/ws/.git/config", "what": "reverted"}}}})
 		add(session.ExecStart, data{"id": "x1", "argv": []string{"ls", "\x1b[2J"}})
 		add(session.ReviewScored, data{"call_id": "c1", "score": 7, "reason": data{}})
 		add("some/thing", data{"a": 1})
@@ -217,7 +217,7 @@ func TestEventsAreShownInTheirWords(t *testing.T) {
 		"  approval/late: allowed-once by terminal, too late to count",
 		"  job job-1: make → exited, exit code 2, 7 ms",
 		`  review/scored {"call_id":"c1","reason":{},"score":7}`,
-		"c9:1 (its start is not in the log) → exit code 3 [read-only by landlock, DENIED /x], 1 ms",
+		"c9:1 (its start is not in the log) → exit code 3 [read-only by landlock, DENIED /x, UNDID /ws/.git/config], 1 ms",
 		"exec ls " + visible("\x1b[2J") + " → no result",
 		`some/thing {"a":1}`,
 		"12 events, 3 calls: 2 without a result, 1 denied",

@@ -39,6 +39,9 @@ type logFacts struct {
 		Backend string `json:"backend"`
 		Denied  bool   `json:"denied"`
 		Path    string `json:"path"`
+		Undone  []struct {
+			Path string `json:"path"`
+		} `json:"undone"`
 	} `json:"confinement"`
 	DurationMS int64        `json:"duration_ms"`
 	Reason     string       `json:"reason"`
@@ -147,6 +150,9 @@ func resultText(f logFacts) string {
 		text += fmt.Sprintf(" [%s by %s", visible(c.Mode), visible(c.Backend))
 		if c.Denied {
 			text += ", DENIED " + visible(c.Path)
+		}
+		for _, u := range c.Undone {
+			text += ", UNDID " + visible(u.Path)
 		}
 		text += "]"
 	}
