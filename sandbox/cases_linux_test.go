@@ -59,7 +59,7 @@ var sandboxCases = []sandboxCase{
 	{id: "E15", what: "inherited descriptors", script: `for n in 3 4 5 6 7 8 9 10 11 12; do echo p >&$n && exit 0; ls /proc/self/fd/$n/ && exit 0; done; exit 1`, readOnly: refused, workspaceWrite: refused},
 	{id: "E17", what: "a server of tmux on the host", needs: []string{"tmux"}, readOnly: reported, workspaceWrite: reported, reason: policy.UnixSockets, anyChange: true,
 		byBackend: map[string][2]string{"bwrap": {refused, refused}}, before: startTmux, user: asRoot,
-		script: `tmux -S /tmp/tmux-0/dsh-test new-session -d "echo e > $OUT/new"; for i in $(seq 50); do test -e $OUT/new && exit 0; sleep 0.02; done; exit 1`},
+		script: `tmux -S /tmp/tmux-0/dsh-$(basename $(dirname $OUT)) new-session -d "echo e > $OUT/new"; for i in $(seq 50); do test -e $OUT/new && exit 0; sleep 0.02; done; exit 1`},
 	{id: "E18", what: "a socket of the host", needs: []string{"python3"}, readOnly: reported, workspaceWrite: reported, reason: policy.UnixSockets, before: listenOutside,
 		script: `python3 -c "import socket;s=socket.socket(socket.AF_UNIX);s.connect('$OUT/socket')"`, anyChange: true},
 	{id: "E18b", what: "an abstract socket of the host", needs: []string{"python3"}, readOnly: refused, workspaceWrite: refused, before: listenAbstract,
@@ -147,16 +147,22 @@ func gitCommit(t *testing.T, p place) {
 }
 
 // startTmux starts a server where bubblewrap looks for some.
-func startTmux(t *testing.T, _ place) {
+// startTmux gives each place a server of its own: one that was told to end
+// still owns its socket for a moment.
+func startTmux(t *testing.T, p place) {
 	t.Helper()
+	socket := "/tmp/tmux-0/dsh-" + filepath.Base(filepath.Dir(p.out))
 	must(t, os.MkdirAll("/tmp/tmux-0", 0o700))
 	tmux := func(args ...string) *exec.Cmd {
-		return exec.Command("tmux", append([]string{"-S", "/tmp/tmux-0/dsh-test"}, args...)...)
+		return exec.Command("tmux", append([]string{"-S", socket}, args...)...)
 	}
 	if out, err := tmux("new-session", "-d", "-s", "x").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	t.Cleanup(func() { _ = tmux("kill-server").Run() })
+	t.Cleanup(func() {
+		_ = tmux("kill-server").Run()
+		_ = os.Remove(socket)
+	})
 }
 
 func listenOutside(t *testing.T, p place) { listenOn(t, p.out+"/socket") }
